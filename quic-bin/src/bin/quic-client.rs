@@ -1,0 +1,2 @@
+//! quic-client
+fn main() {}

@@ -1,0 +1,2 @@
+//! quic-server
+fn main() {}

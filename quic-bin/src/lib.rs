@@ -1,0 +1,1 @@
+//! The quic-client and quic-server programs.

@@ -1,0 +1,1 @@
+//! Simulator, scripted peer, certificates and checkers for the tests of the stack.
