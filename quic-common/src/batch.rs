@@ -69,6 +69,7 @@ impl<'b> DatagramBatch<'b> {
     }
 
     /// The single datagrams.
+    #[must_use]
     pub fn segments(&self) -> impl ExactSizeIterator<Item = &'b [u8]> + use<'b> {
         self.bytes.chunks(self.head.segment.max(1))
     }

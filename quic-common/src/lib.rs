@@ -14,4 +14,4 @@ pub use bytes::{Reader, Truncated, Writer};
 pub use datagram::{Datagram, Ecn};
 pub use maps::{IdHasher, IdMap, KeyedHasher, KeyedMap};
 pub use random::Random;
-pub use varint::{MAX_VARINT, VarInt, varint_size};
+pub use varint::{MAX_VARINT, TooLarge, VarInt, varint_size};

@@ -1,2 +1,26 @@
 //! A sans-I/O QUIC version 1 transport: connections and a server endpoint.
+//!
+//! Datagrams go in borrowed, batches come out of one long-lived buffer, and time is an argument.
 #![forbid(unsafe_code)]
+
+mod limits;
+mod wire;
+mod error;
+mod tls;
+mod transmit;
+mod buffer;
+mod ack;
+mod rtt;
+mod recovery;
+mod congestion;
+mod path;
+mod cid;
+mod flow;
+mod stream;
+mod crypto_stream;
+mod event;
+mod stats;
+mod config;
+mod token;
+mod connection;
+mod endpoint;

@@ -1,0 +1,1 @@
+//! What arrived, and when to say so.

@@ -1,0 +1,1 @@
+//! Bytes between the application and the packets.

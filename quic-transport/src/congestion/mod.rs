@@ -1,0 +1,1 @@
+//! How much may be in flight, and how fast.

@@ -1,0 +1,1 @@
+//! One QUIC connection.

@@ -1,0 +1,1 @@
+//! The byte streams of the TLS handshake.

@@ -1,0 +1,1 @@
+//! Why a connection ends, and what the API refuses.

@@ -1,0 +1,1 @@
+//! What a connection tells its user.

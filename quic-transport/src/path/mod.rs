@@ -1,0 +1,1 @@
+//! One path: addresses and all that is measured on it.

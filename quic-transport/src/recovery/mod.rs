@@ -1,0 +1,1 @@
+//! Sent packets, loss detection and probes.

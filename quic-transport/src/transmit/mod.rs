@@ -1,0 +1,1 @@
+//! How a component puts a frame in a packet and learns its fate.
