@@ -1,2 +1,2 @@
 //! quic-client
-fn main() {}
+const fn main() {}

@@ -1,2 +1,2 @@
 //! quic-server
-fn main() {}
+const fn main() {}
