@@ -2,6 +2,12 @@
 //!
 //! Datagrams go in borrowed, batches come out of one long-lived buffer, and time is an argument.
 #![forbid(unsafe_code)]
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::allow_attributes,
+    reason = "modules land before the connection that uses them"
+)]
 
 mod limits;
 mod wire;
@@ -24,3 +30,8 @@ mod config;
 mod token;
 mod connection;
 mod endpoint;
+
+pub use error::{ApiError, CloseReason, Error, StreamError};
+pub use wire::{
+    ConnectionId, Direction, MAX_CID_LENGTH, Side, StreamId, TransportErrorCode, Version,
+};

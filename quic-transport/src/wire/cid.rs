@@ -1,0 +1,108 @@
+//! Connection IDs, [RFC 9000, section 5.1](https://www.rfc-editor.org/rfc/rfc9000#section-5.1).
+//!
+//! One lies inline, so that it is copied and compared without an allocation.
+
+use std::hash::{Hash, Hasher};
+
+/// The longest connection ID of QUIC versions 1 and 2, in bytes (RFC 9000, 17.2).
+pub const MAX_CID_LENGTH: usize = 20;
+
+/// A connection ID of 0 to 20 bytes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ConnectionId {
+    length: u8,
+    /// Zero beyond `length`, so that equal IDs are equal as a whole.
+    bytes: [u8; MAX_CID_LENGTH],
+}
+
+impl ConnectionId {
+    /// The connection ID of length zero.
+    pub const EMPTY: Self = Self {
+        length: 0,
+        bytes: [0; MAX_CID_LENGTH],
+    };
+
+    /// A connection ID of these bytes; `None` when they are more than [`MAX_CID_LENGTH`].
+    #[must_use]
+    #[inline]
+    pub fn new(id: &[u8]) -> Option<Self> {
+        let length = u8::try_from(id.len()).ok()?;
+        let mut bytes = [0; MAX_CID_LENGTH];
+        bytes.get_mut(..id.len())?.copy_from_slice(id);
+        Some(Self { length, bytes })
+    }
+
+    /// The bytes.
+    #[must_use]
+    #[inline]
+    pub fn as_slice(&self) -> &[u8] {
+        self.bytes.get(..self.len()).unwrap_or_default()
+    }
+
+    /// How many bytes it has.
+    #[must_use]
+    #[inline]
+    pub const fn len(&self) -> usize {
+        #[expect(clippy::as_conversions, reason = "`From` is not const")]
+        let length = self.length as usize;
+        length
+    }
+
+    /// Whether it is the zero-length one.
+    #[must_use]
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+}
+
+impl Default for ConnectionId {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl Hash for ConnectionId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write(self.as_slice());
+    }
+}
+
+impl std::fmt::Display for ConnectionId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.as_slice()
+            .iter()
+            .try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl std::fmt::Debug for ConnectionId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ConnectionId({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ConnectionId;
+
+    #[test]
+    fn twenty_bytes_fit_and_twenty_one_do_not() {
+        assert_eq!(ConnectionId::new(&[7; 20]).unwrap().as_slice(), [7; 20]);
+        assert_eq!(ConnectionId::new(&[7; 21]), None);
+        assert_eq!(ConnectionId::new(&[0; 256]), None);
+    }
+
+    #[test]
+    fn ids_of_zeros_differ_by_their_length() {
+        assert_ne!(ConnectionId::new(&[0; 4]), ConnectionId::new(&[0; 5]));
+        assert_eq!(ConnectionId::new(&[]), Some(ConnectionId::EMPTY));
+        assert!(ConnectionId::EMPTY.is_empty());
+    }
+
+    #[test]
+    fn shown_as_hex() {
+        let id = ConnectionId::new(&[0x0a, 0xff]).unwrap();
+        assert_eq!(format!("{id} {id:?}"), "0aff ConnectionId(0aff)");
+    }
+}
