@@ -1,0 +1,111 @@
+//! What is remembered of a frame that was sent: enough for its owner to act when it is acknowledged or lost.
+//!
+//! Most frames are sent again as they are then, not as they were
+//! ([RFC 9000, section 13.3](https://www.rfc-editor.org/rfc/rfc9000#section-13.3)), so most need no more than their kind.
+
+use crate::wire::{Direction, StreamId};
+
+/// A frame that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SentFrame {
+    /// ACK, of packets up to `largest`.
+    Ack {
+        /// The largest number acknowledged.
+        largest: u64,
+    },
+    /// CRYPTO.
+    Crypto {
+        /// Of the first byte.
+        offset: u64,
+        /// Bytes.
+        length: u32,
+    },
+    /// STREAM.
+    Stream {
+        /// The stream.
+        id: StreamId,
+        /// Of the first byte.
+        offset: u64,
+        /// Bytes.
+        length: u32,
+        /// Whether it ended the stream.
+        fin: bool,
+    },
+    /// RESET_STREAM.
+    ResetStream(StreamId),
+    /// STOP_SENDING.
+    StopSending(StreamId),
+    /// MAX_DATA.
+    MaxData,
+    /// MAX_STREAM_DATA.
+    MaxStreamData(StreamId),
+    /// MAX_STREAMS.
+    MaxStreams(Direction),
+    /// DATA_BLOCKED.
+    DataBlocked {
+        /// The limit that blocks.
+        at: u64,
+    },
+    /// STREAM_DATA_BLOCKED.
+    StreamDataBlocked {
+        /// The stream.
+        id: StreamId,
+        /// The limit that blocks.
+        at: u64,
+    },
+    /// STREAMS_BLOCKED.
+    StreamsBlocked {
+        /// The type of stream.
+        direction: Direction,
+        /// The limit that blocks.
+        at: u64,
+    },
+    /// NEW_CONNECTION_ID.
+    NewConnectionId {
+        /// Its sequence number.
+        sequence: u64,
+    },
+    /// RETIRE_CONNECTION_ID.
+    RetireConnectionId {
+        /// The sequence number retired.
+        sequence: u64,
+    },
+    /// NEW_TOKEN.
+    NewToken,
+    /// PATH_CHALLENGE.
+    PathChallenge,
+    /// PATH_RESPONSE.
+    PathResponse,
+    /// HANDSHAKE_DONE.
+    HandshakeDone,
+    /// PING.
+    Ping,
+    /// The PING of a packet that probes the path's MTU.
+    MtuProbe,
+}
+
+const _: () = assert!(
+    size_of::<SentFrame>() <= 24,
+    "a record for each frame in flight stays small"
+);
+
+impl SentFrame {
+    /// Whether the peer must acknowledge it (RFC 9000, 13.2).
+    #[inline]
+    pub(crate) const fn is_ack_eliciting(&self) -> bool {
+        !matches!(self, Self::Ack { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SentFrame;
+
+    /// RFC 9000, 13.2: all frames but ACK, PADDING and CONNECTION_CLOSE elicit an acknowledgment.
+    #[test]
+    fn only_an_ack_elicits_none() {
+        assert!(!SentFrame::Ack { largest: 0 }.is_ack_eliciting());
+        assert!(SentFrame::Ping.is_ack_eliciting());
+        assert!(SentFrame::HandshakeDone.is_ack_eliciting());
+    }
+}
