@@ -11,6 +11,9 @@ mod stream_id;
 mod code;
 mod level;
 mod encode;
+mod span;
+mod reset_token;
+mod packet;
 
 pub use cid::{ConnectionId, MAX_CID_LENGTH};
 pub use code::TransportErrorCode;
@@ -20,5 +23,12 @@ pub use version::Version;
 pub(crate) use encode::Encode;
 pub(crate) use level::Level;
 pub(crate) use malformed::Malformed;
+pub(crate) use packet::{
+    LongHeader, LongOffsets, MAX_LONG_LENGTH, PacketHeader, PacketKind, RETRY_TAG_LENGTH, Retry,
+    RetryHeader, ShortHeader, Unreadable, VersionNegotiation, has_reserved_bits, is_long,
+    key_phase_bit, parse_header, spin_bit, supported_versions, write_length,
+};
 pub(crate) use packet_number::PacketNumber;
+pub(crate) use reset_token::{RESET_TOKEN_LENGTH, ResetToken};
+pub(crate) use span::Span;
 pub(crate) use stream_id::MAX_STREAMS;

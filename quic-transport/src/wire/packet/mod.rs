@@ -1,0 +1,18 @@
+//! Packet headers and the two packets that have no frames,
+//! [RFC 9000, section 17](https://www.rfc-editor.org/rfc/rfc9000#section-17).
+
+mod kind;
+mod header;
+mod parse;
+mod write;
+mod retry;
+mod negotiation;
+
+pub(crate) use header::{
+    PacketHeader, Unreadable, has_reserved_bits, is_long, key_phase_bit, spin_bit,
+};
+pub(crate) use kind::PacketKind;
+pub(crate) use negotiation::{VersionNegotiation, supported_versions};
+pub(crate) use parse::parse_header;
+pub(crate) use retry::{RETRY_TAG_LENGTH, Retry, RetryHeader};
+pub(crate) use write::{LongHeader, LongOffsets, MAX_LONG_LENGTH, ShortHeader, write_length};
