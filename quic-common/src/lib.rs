@@ -2,8 +2,8 @@
 //! integers, hash maps that an attacker can't slow down, and seedable randomness.
 #![forbid(unsafe_code)]
 
-mod bytes;
 mod varint;
+mod bytes;
 mod random;
 mod maps;
 mod datagram;
