@@ -1,1 +1,31 @@
 //! Every bound of this crate, in one place.
+
+/// Ranges of received packet numbers kept for each packet number space.
+pub(crate) const ACK_RANGES: usize = 256;
+
+/// Ranges that an ACK frame of ours holds.
+pub(crate) const ACK_RANGES_SENT: usize = 32;
+
+/// The latest packet numbers among which duplicates are told apart; what is older is dropped.
+pub(crate) const DUPLICATE_WINDOW: u64 = 4096;
+
+/// Packets in a row that elicit no acknowledgment before one carries a PING.
+pub(crate) const QUIET_PACKETS: u32 = 20;
+
+/// The latest packet numbers that were skipped, and that nobody may acknowledge.
+pub(crate) const SKIPPED_NUMBERS: usize = 8;
+
+/// Packets declared lost that are remembered in case their acknowledgment is only late.
+pub(crate) const LOST_PACKETS: usize = 1024;
+
+/// How many packets out of order the network may get before that counts as loss, however often it was mistaken.
+pub(crate) const PACKET_THRESHOLD: u64 = 256;
+
+/// The exponent of the probe timeout's backoff.
+pub(crate) const PTO_EXPONENT: u32 = 16;
+
+/// The longest probe timeout, backoff included.
+pub(crate) const PTO: std::time::Duration = std::time::Duration::from_mins(1);
+
+/// PATH_CHALLENGE frames for each path that wait to be answered.
+pub(crate) const PATH_RESPONSES: usize = 4;

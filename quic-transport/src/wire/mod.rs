@@ -11,6 +11,7 @@ mod stream_id;
 mod code;
 mod level;
 mod encode;
+mod ecn_counts;
 mod span;
 mod reset_token;
 mod packet;
@@ -20,6 +21,7 @@ pub use code::TransportErrorCode;
 pub use stream_id::{Direction, Side, StreamId};
 pub use version::Version;
 
+pub(crate) use ecn_counts::EcnCounts;
 pub(crate) use encode::Encode;
 pub(crate) use level::Level;
 pub(crate) use malformed::Malformed;
