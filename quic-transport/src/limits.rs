@@ -29,3 +29,15 @@ pub(crate) const PTO: std::time::Duration = std::time::Duration::from_mins(1);
 
 /// PATH_CHALLENGE frames for each path that wait to be answered.
 pub(crate) const PATH_RESPONSES: usize = 4;
+
+/// Spare 16 KiB chunks that a connection keeps for its next bytes.
+pub(crate) const SPARE_CHUNKS: usize = 128;
+
+/// Spare buffers of up to 2 KiB that a connection keeps.
+pub(crate) const SPARE_SMALL_BUFFERS: usize = 64;
+
+/// Separate pieces beyond a gap that a stream may have, besides one for each [`BYTES_PER_EXTRA_PIECE`].
+pub(crate) const REASSEMBLY_PIECES: usize = 4096;
+
+/// A stream may have one more piece for each of so many bytes that it spans.
+pub(crate) const BYTES_PER_EXTRA_PIECE: usize = 4096;

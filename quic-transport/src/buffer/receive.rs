@@ -1,0 +1,221 @@
+//! Reassembly: bytes go in at any offset and come out in order.
+//!
+//! The first copy of a byte wins. What is in order is one offset; what lies beyond a gap is a set of ranges whose
+//! number is bounded, so that a peer can't make us keep a record for each byte
+//! ([RFC 9000, section 21.7](https://www.rfc-editor.org/rfc/rfc9000#section-21.7)).
+
+use super::{ChunkPool, RangeSet, Store, to_length, to_offset};
+use crate::limits::{BYTES_PER_EXTRA_PIECE, REASSEMBLY_PIECES};
+
+/// There are more separate pieces than an honest peer and network make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooManyPieces;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(crate) struct ReceiveBuffer {
+    store: Store,
+    /// Everything below has been read.
+    read: u64,
+    /// Everything below has arrived.
+    contiguous: u64,
+    /// The end of the highest piece beyond a gap.
+    highest: u64,
+    /// What has arrived beyond `contiguous`.
+    pieces: RangeSet,
+}
+
+impl ReceiveBuffer {
+    /// Puts `data` at `offset`, where nothing has arrived before.
+    ///
+    /// # Errors
+    ///
+    /// When it leaves too many pieces; the caller closes the connection.
+    #[inline]
+    pub(crate) fn insert(
+        &mut self,
+        offset: u64,
+        data: &[u8],
+        pool: &mut ChunkPool,
+    ) -> Result<(), TooManyPieces> {
+        let old = self.contiguous.saturating_sub(offset);
+        let Some(fresh) = data.get(to_length(old)..).filter(|fresh| !fresh.is_empty()) else {
+            return Ok(());
+        };
+        let start = offset.saturating_add(old);
+        if start == self.contiguous && self.pieces.is_empty() {
+            self.store.write(start, fresh, self.read, pool);
+            self.contiguous = start.saturating_add(to_offset(fresh.len()));
+            return Ok(());
+        }
+        self.insert_beyond(start, fresh, pool)
+    }
+
+    /// Bytes that can be read now.
+    #[inline]
+    pub(crate) const fn readable(&self) -> u64 {
+        self.contiguous - self.read
+    }
+
+    /// The offset behind the last byte that has been read.
+    #[inline]
+    pub(crate) const fn read_offset(&self) -> u64 {
+        self.read
+    }
+
+    /// The offset of the first byte that has not arrived.
+    #[inline]
+    pub(crate) const fn contiguous(&self) -> u64 {
+        self.contiguous
+    }
+
+    /// The next bytes in order that lie together; empty when there are none.
+    #[inline]
+    pub(crate) fn fill(&self) -> &[u8] {
+        self.store.slice(self.read, to_length(self.readable()))
+    }
+
+    /// Forgets the next `length` bytes, which have been used; returns how many there were.
+    #[inline]
+    pub(crate) fn consume(&mut self, length: usize, pool: &mut ChunkPool) -> u64 {
+        let length = to_offset(length).min(self.readable());
+        self.read += length;
+        if self.read == self.contiguous && self.pieces.is_empty() {
+            self.store.clear(pool);
+        } else {
+            self.store.release(self.read, pool);
+        }
+        length
+    }
+
+    /// Moves the next bytes into `target`; returns how many.
+    #[inline]
+    pub(crate) fn read(&mut self, target: &mut [u8], pool: &mut ChunkPool) -> usize {
+        let length = target.len().min(to_length(self.readable()));
+        let Some(target) = target.get_mut(..length).filter(|t| !t.is_empty()) else {
+            return 0;
+        };
+        let copied = self.store.copy_to(self.read, target);
+        self.consume(copied, pool);
+        copied
+    }
+
+    /// Gives all memory back; what has not been read is lost.
+    pub(crate) fn discard(&mut self, pool: &mut ChunkPool) {
+        self.store.free(pool);
+        self.pieces.clear();
+        self.read = self.contiguous;
+    }
+
+    fn insert_beyond(
+        &mut self,
+        start: u64,
+        data: &[u8],
+        pool: &mut ChunkPool,
+    ) -> Result<(), TooManyPieces> {
+        let end = start.saturating_add(to_offset(data.len()));
+        for gap in self.pieces.gaps(start..end) {
+            let span = to_length(gap.start - start)..to_length(gap.end - start);
+            if let Some(fresh) = data.get(span) {
+                self.store.write(gap.start, fresh, self.read, pool);
+            }
+        }
+        self.highest = self.highest.max(end);
+        self.pieces.insert(start..end);
+        self.contiguous = self.pieces.absorb(self.contiguous);
+        let span = to_length(self.highest.saturating_sub(self.read));
+        let bound = REASSEMBLY_PIECES.saturating_add(span / BYTES_PER_EXTRA_PIECE);
+        if self.pieces.pieces() > bound {
+            return Err(TooManyPieces);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quic_common::Random;
+
+    use super::{ChunkPool, ReceiveBuffer, TooManyPieces};
+    use crate::limits::{BYTES_PER_EXTRA_PIECE, REASSEMBLY_PIECES};
+
+    #[test]
+    fn the_first_copy_of_a_byte_wins() {
+        let (mut pool, mut buffer) = (ChunkPool::default(), ReceiveBuffer::default());
+        buffer.insert(2, b"22", &mut pool).unwrap();
+        buffer.insert(0, b"11111", &mut pool).unwrap();
+        buffer.insert(0, b"333333", &mut pool).unwrap();
+        assert_eq!(buffer.fill(), b"112213");
+    }
+
+    #[test]
+    fn pieces_are_bounded() {
+        let (mut pool, mut buffer) = (ChunkPool::default(), ReceiveBuffer::default());
+        let mut offset = 1;
+        let bound = |offset: usize| REASSEMBLY_PIECES + (offset + 1) / BYTES_PER_EXTRA_PIECE;
+        let mut pieces = 0;
+        while pieces < bound(offset) {
+            assert_eq!(buffer.insert(offset as u64, &[1], &mut pool), Ok(()));
+            offset += 2;
+            pieces += 1;
+        }
+        assert_eq!(
+            buffer.insert(offset as u64, &[1], &mut pool),
+            Err(TooManyPieces)
+        );
+    }
+
+    /// Every second packet of the largest window missing is far below the bound.
+    #[test]
+    fn heavy_loss_in_the_largest_window_fits() {
+        let (mut pool, mut buffer) = (ChunkPool::default(), ReceiveBuffer::default());
+        let mut offset = 1200;
+        while offset < 24 << 20 {
+            buffer.insert(offset, &[1; 1200], &mut pool).unwrap();
+            offset += 2400;
+        }
+    }
+
+    /// Seeded: any order of overlapping pieces reads as the stream that was cut.
+    #[test]
+    fn agrees_with_a_model() {
+        for seed in 0..20 {
+            let mut random = Random::from_seed([seed; 32]);
+            let (mut pool, mut buffer) = (ChunkPool::default(), ReceiveBuffer::default());
+            let mut stream = vec![0; 100_000];
+            random.fill(&mut stream);
+            let mut arrived = vec![false; stream.len()];
+            let mut read = 0;
+            let mut target = [0; 4000];
+            while read < stream.len() {
+                let ahead = random.below(if random.below(10) == 0 { 40_000 } else { 3000 });
+                let start = (read + usize::try_from(ahead).unwrap())
+                    .saturating_sub(1000)
+                    .min(stream.len());
+                let length = usize::try_from(random.below(3000)).unwrap();
+                let end = (start + length).min(stream.len());
+                buffer
+                    .insert(start as u64, &stream[start..end], &mut pool)
+                    .unwrap();
+                arrived[start..end].fill(true);
+                let front = arrived.iter().position(|a| !a).unwrap_or(stream.len());
+                assert_eq!(buffer.contiguous(), front as u64);
+                assert_eq!(buffer.readable(), (front - read) as u64);
+                let wanted = usize::try_from(random.below(4000)).unwrap();
+                if random.below(2) == 0 {
+                    let got = buffer.read(&mut target[..wanted], &mut pool);
+                    assert_eq!(target[..got], stream[read..read + got]);
+                    assert_eq!(got, wanted.min(front - read));
+                    read += got;
+                } else {
+                    let got = buffer.fill();
+                    assert_eq!(got, &stream[read..read + got.len()]);
+                    assert_eq!(got.is_empty(), front == read);
+                    let used = wanted.min(got.len());
+                    assert_eq!(buffer.consume(used, &mut pool), used as u64);
+                    read += used;
+                }
+            }
+        }
+    }
+}
