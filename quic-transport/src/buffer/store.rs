@@ -104,13 +104,7 @@ impl Store {
     }
 
     /// Writes into the small buffer if it can hold the data.
-    fn write_small(
-        &mut self,
-        offset: u64,
-        data: &[u8],
-        floor: u64,
-        pool: &mut ChunkPool,
-    ) -> bool {
+    fn write_small(&mut self, offset: u64, data: &[u8], floor: u64, pool: &mut ChunkPool) -> bool {
         if self.small.is_empty() {
             if self.large || to_length(offset - floor).saturating_add(data.len()) > SMALL {
                 return false;
@@ -180,7 +174,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHUNK, ChunkPool, SMALL, Store};
+    use super::{CHUNK, ChunkPool, SMALL, Store, to_offset};
 
     fn read(store: &Store, offset: u64, length: usize) -> Vec<u8> {
         let mut target = vec![0; length];
@@ -213,7 +207,7 @@ mod tests {
     fn only_chunks_that_hold_something_exist() {
         let mut pool = ChunkPool::default();
         let mut store = Store::default();
-        let far = 10 * CHUNK as u64 - 1;
+        let far = 10 * to_offset(CHUNK) - 1;
         store.write(far, &[7, 8], 0, &mut pool);
         assert_eq!(store.chunks.iter().flatten().count(), 2);
         assert_eq!(read(&store, far, 2), [7, 8]);
