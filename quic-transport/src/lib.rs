@@ -12,7 +12,7 @@
 mod limits;
 mod wire;
 mod error;
-mod tls;
+pub mod tls;
 mod transmit;
 mod buffer;
 mod ack;

@@ -1,1 +1,40 @@
-//! The only place that names rustls or ring.
+//! TLS and packet protection: the only module that names rustls or ring
+//! ([RFC 9001](https://www.rfc-editor.org/rfc/rfc9001)).
+//!
+//! rustls does the handshake; the keys of every packet are derived and used here, from the traffic secrets that it
+//! hands out.
+
+mod suite;
+mod labels;
+mod protect;
+mod schedule;
+mod forgeries;
+mod one_rtt;
+mod retry;
+#[cfg(test)]
+mod vectors;
+
+pub use suite::CipherSuite;
+
+pub(crate) use forgeries::Forgeries;
+pub(crate) use one_rtt::{NotOpened, OneRttKeys, Opened, Phase};
+pub(crate) use protect::{
+    HeaderKey, LevelKeys, LocalKeys, OpenKey, RemoteKeys, SAMPLE_LENGTH, SealKey, TAG_LENGTH,
+    Unprotected,
+};
+pub(crate) use retry::{RETRY_TAG_LENGTH, is_retry_authentic, retry_tag};
+pub(crate) use schedule::initial_keys;
+
+/// The bytes that hexadecimal digits stand for, spaces and line ends left out.
+#[cfg(test)]
+fn hex(digits: &str) -> Vec<u8> {
+    let digits: Vec<u8> = digits
+        .chars()
+        .filter_map(|c| c.to_digit(16))
+        .map(|digit| u8::try_from(digit).unwrap())
+        .collect();
+    digits
+        .chunks(2)
+        .map(|pair| (pair[0] << 4) | pair[1])
+        .collect()
+}
