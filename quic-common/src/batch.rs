@@ -79,7 +79,14 @@ impl<'b> DatagramBatch<'b> {
 #[derive(Debug)]
 pub struct BatchBuffer {
     bytes: Box<[u8]>,
-    parked: Option<BatchHead>,
+    parked: Option<Parked>,
+}
+
+/// What is left of a batch: `head.length` bytes from `offset` on.
+#[derive(Clone, Copy, Debug)]
+struct Parked {
+    head: BatchHead,
+    offset: usize,
 }
 
 impl Default for BatchBuffer {
@@ -112,13 +119,23 @@ impl BatchBuffer {
 
     /// Remembers a batch that the socket could not take yet.
     pub const fn park(&mut self, head: BatchHead) {
-        self.parked = Some(head);
+        self.parked = Some(Parked { head, offset: 0 });
     }
 
-    /// The parked batch, if there is one.
+    /// The first `sent` bytes of the parked batch are gone, as happens when its datagrams have to be sent singly.
+    pub const fn advance_parked(&mut self, sent: usize) {
+        if let Some(parked) = self.parked.as_mut() {
+            parked.offset = parked.offset.saturating_add(sent);
+            parked.head.length = parked.head.length.saturating_sub(sent);
+        }
+    }
+
+    /// What is left of the parked batch, if there is one.
     #[must_use]
     pub fn parked(&self) -> Option<DatagramBatch<'_>> {
-        self.parked.map(|head| self.batch(head))
+        let parked = self.parked?;
+        let bytes = self.bytes.get(parked.offset..).unwrap_or_default();
+        Some(DatagramBatch::new(parked.head, bytes))
     }
 
     /// Forgets the parked batch, once it has been sent.
@@ -162,6 +179,19 @@ mod tests {
         assert_eq!(parked, Some((head(3, 2), b"abc".to_vec())));
         buffer.unpark();
         assert_eq!(buffer.parked(), None);
+    }
+
+    #[test]
+    fn a_parked_batch_goes_on_where_it_stopped() {
+        let mut buffer = BatchBuffer::new();
+        buffer.bytes_mut()[..5].copy_from_slice(b"abcde");
+        buffer.park(head(5, 2));
+        buffer.advance_parked(2);
+        buffer.advance_parked(2);
+        let rest = buffer.parked().map(|batch| batch.bytes().to_vec());
+        assert_eq!(rest, Some(b"e".to_vec()));
+        buffer.advance_parked(usize::MAX);
+        assert_eq!(buffer.parked().map(|batch| batch.bytes().len()), Some(0));
     }
 
     #[test]
