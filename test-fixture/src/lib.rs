@@ -5,5 +5,6 @@
 pub mod layering;
 mod allocations;
 pub mod certificates;
+pub mod network;
 
 pub use allocations::{Allocations, CountingAllocator, allocations};

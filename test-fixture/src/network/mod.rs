@@ -1,0 +1,309 @@
+//! A network on virtual time: the same seed and the same parties give the same run, byte for byte.
+//!
+//! Nodes are numbered by their place in the slice of parties that each step is given. Over a link that does nothing
+//! (the default), batches are handed over where they lie, so that a pair can be measured without the simulator.
+
+mod chance;
+mod party;
+mod link;
+mod in_flight;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use quic_common::{BatchBuffer, BatchHead, Ecn, Random};
+
+pub use chance::Chance;
+pub use link::{Link, Passed};
+pub use party::{Arrivals, Party, Route, Transmit};
+
+use in_flight::InFlight;
+use link::Direction;
+
+/// How often a party may ask to be called back at once, and then do nothing, before it counts as spinning.
+const IDLE_CALLBACKS: u32 = 1000;
+
+/// Nodes, the links between them, and the clock. Empty datagrams don't arrive.
+pub struct Network {
+    epoch: Instant,
+    now: Instant,
+    random: Random,
+    nodes: Vec<Node>,
+    /// From each node to each, in rows by the sender.
+    directions: Vec<Direction>,
+    filters: Vec<Option<Filter>>,
+    /// What a filter makes of a datagram.
+    changed: Vec<u8>,
+    in_flight: InFlight,
+    buffer: BatchBuffer,
+    unroutable: u64,
+    idle_callbacks: u32,
+}
+
+/// Sees each datagram on its way into a link, and may change it. The number counts the link's datagrams from 0.
+pub type Filter = Box<dyn FnMut(&mut Vec<u8>, u64) -> Verdict>;
+
+/// What a filter decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It enters the link.
+    Pass,
+    /// It is lost.
+    Drop,
+    /// It arrives so much later.
+    Hold(Duration),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    address: SocketAddr,
+    deadline: Option<Instant>,
+}
+
+impl fmt::Debug for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Network")
+            .field("elapsed", &self.elapsed())
+            .field("nodes", &self.nodes)
+            .field("directions", &self.directions)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Network {
+    /// Connects nodes with these addresses by links that do nothing.
+    #[must_use]
+    pub fn new(seed: u64, addresses: &[SocketAddr]) -> Self {
+        let epoch = Instant::now();
+        let node = |address: &SocketAddr| Node {
+            address: *address,
+            deadline: None,
+        };
+        let links = addresses.len() * addresses.len();
+        let mut seed_bytes = [0; 32];
+        seed_bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        Self {
+            epoch,
+            now: epoch,
+            random: Random::from_seed(seed_bytes),
+            nodes: addresses.iter().map(node).collect(),
+            directions: (0..links)
+                .map(|_| Direction::new(Link::default(), epoch))
+                .collect(),
+            filters: (0..links).map(|_| None).collect(),
+            changed: Vec::new(),
+            in_flight: InFlight::default(),
+            buffer: BatchBuffer::new(),
+            unroutable: 0,
+            idle_callbacks: 0,
+        }
+    }
+
+    /// The virtual time.
+    #[must_use]
+    pub const fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The virtual time since the start.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.now - self.epoch
+    }
+
+    /// Sets all links.
+    pub fn set_links(&mut self, link: Link) {
+        for direction in &mut self.directions {
+            direction.set_link(link);
+        }
+    }
+
+    /// Sets the link from one node to another; datagrams on their way are not affected.
+    pub fn set_link(&mut self, from: usize, to: usize, link: Link) {
+        let at = self.direction(from, to);
+        self.directions[at].set_link(link);
+    }
+
+    /// Lets `filter` see what enters a link.
+    pub fn set_filter(&mut self, from: usize, to: usize, filter: Filter) {
+        let at = self.direction(from, to);
+        self.filters[at] = Some(filter);
+    }
+
+    /// Takes the filter of a link away.
+    pub fn clear_filter(&mut self, from: usize, to: usize) {
+        let at = self.direction(from, to);
+        self.filters[at] = None;
+    }
+
+    /// What has happened on a link.
+    #[must_use]
+    pub fn passed(&self, from: usize, to: usize) -> Passed {
+        self.directions[self.direction(from, to)].passed
+    }
+
+    /// Datagrams that went to an address without a node.
+    #[must_use]
+    pub const fn unroutable(&self) -> u64 {
+        self.unroutable
+    }
+
+    /// The address that others see a node at.
+    #[must_use]
+    pub fn address(&self, node: usize) -> SocketAddr {
+        self.nodes[node].address
+    }
+
+    /// Gives a node another address, as a NAT does that has forgotten it. Datagrams to the old one are lost.
+    pub fn rebind(&mut self, node: usize, address: SocketAddr) {
+        self.nodes[node].address = address;
+    }
+
+    /// Sends a datagram from any address; it arrives now, by no link.
+    pub fn inject(&mut self, route: Route, ecn: Ecn, payload: &[u8]) {
+        self.in_flight.add(self.now, route, ecn, payload);
+    }
+
+    /// Lets time pass without giving anyone a turn.
+    pub fn sleep(&mut self, time: Duration) {
+        self.now += time;
+    }
+
+    /// Gives each party one turn to send; if none does, moves the clock to what comes next. False if nothing comes.
+    ///
+    /// # Panics
+    ///
+    /// If a party asks again and again to be called back at once without sending anything.
+    pub fn step(&mut self, parties: &mut [&mut dyn Party]) -> bool {
+        let mut has_sent = false;
+        for from in 0..parties.len() {
+            match parties[from].transmit(self.now, &mut self.buffer) {
+                Transmit::Batch(head) => {
+                    has_sent = true;
+                    self.nodes[from].deadline = Some(self.now);
+                    self.forward(from, head, parties);
+                }
+                Transmit::Callback(time) => {
+                    self.nodes[from].deadline = self.now.checked_add(time);
+                }
+                Transmit::Nothing => self.nodes[from].deadline = None,
+            }
+        }
+        if has_sent {
+            self.idle_callbacks = 0;
+        }
+        has_sent || self.advance(parties)
+    }
+
+    /// Steps until nothing comes, or until `limit` has passed.
+    pub fn run(&mut self, parties: &mut [&mut dyn Party], limit: Duration) {
+        let end = self.now + limit;
+        while self.now < end && self.step(parties) {}
+    }
+
+    fn advance(&mut self, parties: &mut [&mut dyn Party]) -> bool {
+        let deadlines = self.nodes.iter().filter_map(|node| node.deadline);
+        let Some(next) = deadlines.chain(self.in_flight.next_arrival()).min() else {
+            return false;
+        };
+        if next > self.now {
+            self.now = next;
+            self.idle_callbacks = 0;
+        } else {
+            self.idle_callbacks += 1;
+            assert!(
+                self.idle_callbacks < IDLE_CALLBACKS,
+                "a party spins: {:?}",
+                self.nodes
+            );
+        }
+        while let Some(mut flying) = self.in_flight.take(self.now) {
+            self.idle_callbacks = 0;
+            if let Some(to) = self.node_at(flying.route.destination) {
+                let length = flying.bytes.len();
+                let arrivals = Arrivals::new(flying.route, flying.ecn, length, &mut flying.bytes);
+                parties[to].receive(arrivals, self.now);
+            } else {
+                self.unroutable += 1;
+            }
+            self.in_flight.recycle(flying.bytes);
+        }
+        true
+    }
+
+    fn forward(&mut self, from: usize, head: BatchHead, parties: &mut [&mut dyn Party]) {
+        let Some(to) = self.node_at(head.remote) else {
+            self.unroutable += u64::try_from(head.datagrams()).unwrap();
+            return;
+        };
+        let route = Route {
+            source: self.nodes[from].address,
+            destination: head.remote,
+        };
+        let at = self.direction(from, to);
+        if !self.directions[at].is_perfect() || self.filters[at].is_some() {
+            return self.queue(at, route, head);
+        }
+        self.directions[at].on_sent(head.datagrams(), head.length);
+        let bytes = &mut self.buffer.bytes_mut()[..head.length];
+        let arrivals = Arrivals::new(route, head.ecn, head.segment, bytes);
+        parties[to].receive(arrivals, self.now);
+    }
+
+    /// Puts the datagrams of the batch in the buffer on their way, one by one.
+    fn queue(&mut self, at: usize, route: Route, head: BatchHead) {
+        let Self {
+            directions,
+            filters,
+            changed,
+            in_flight,
+            buffer,
+            random,
+            now,
+            ..
+        } = self;
+        let direction = &mut directions[at];
+        for payload in buffer.batch(head).segments() {
+            let number = direction.passed.sent;
+            direction.on_sent(1, payload.len());
+            changed.clear();
+            changed.extend_from_slice(payload);
+            let filter = filters[at].as_mut();
+            let verdict = filter.map_or(Verdict::Pass, |filter| filter(changed, number));
+            let late = match verdict {
+                Verdict::Pass => Duration::ZERO,
+                Verdict::Hold(time) => time,
+                Verdict::Drop => {
+                    direction.passed.lost += 1;
+                    continue;
+                }
+            };
+            let Some(arrival) = direction.pass(changed.len(), head.ecn, *now, random) else {
+                continue;
+            };
+            if let Some(again) = arrival.again {
+                in_flight.add(again, route, arrival.ecn, changed);
+            }
+            in_flight.add(arrival.at + late, route, arrival.ecn, changed);
+            if let Some(bit) = arrival.wrong_bit {
+                in_flight.flip(bit);
+            }
+        }
+    }
+
+    fn node_at(&self, address: SocketAddr) -> Option<usize> {
+        self.nodes.iter().position(|node| node.address == address)
+    }
+
+    fn direction(&self, from: usize, to: usize) -> usize {
+        assert!(
+            from < self.nodes.len() && to < self.nodes.len(),
+            "no such node"
+        );
+        from * self.nodes.len() + to
+    }
+}
+
+#[cfg(test)]
+mod tests;
