@@ -1,1 +1,13 @@
-//! Sent packets, loss detection and probes.
+//! Sent packets and how their fate is learnt, [RFC 9002, section 6](https://www.rfc-editor.org/rfc/rfc9002#section-6).
+
+mod numbers;
+mod sent_packet;
+mod late;
+mod sent_packets;
+mod timer;
+
+pub(crate) use late::Spurious;
+pub(crate) use numbers::PacketNumbers;
+pub(crate) use sent_packet::{Acked, Lost, PacketFlags, SentPacket};
+pub(crate) use sent_packets::{Losses, SentPackets, SpaceTimes};
+pub(crate) use timer::{Expiry, HandshakeProgress, LossTimer, TimerState};

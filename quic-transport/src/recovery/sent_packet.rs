@@ -1,0 +1,116 @@
+//! What is remembered of a packet in flight, [RFC 9002, appendix A.1.1](https://www.rfc-editor.org/rfc/rfc9002#appendix-A.1.1).
+
+use std::time::Instant;
+
+use crate::transmit::PathId;
+
+/// A packet that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SentPacket {
+    /// When.
+    pub(crate) sent: Instant,
+    /// The index of its first record in the space's frame log.
+    pub(crate) frames_start: u64,
+    /// How many records it has.
+    pub(crate) frames_count: u16,
+    /// Bytes, without UDP and IP headers; no UDP payload has more than 65527.
+    pub(crate) size: u16,
+    /// What else matters.
+    pub(crate) flags: PacketFlags,
+    /// On which path.
+    pub(crate) path: PathId,
+}
+
+/// Yes or no questions about a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PacketFlags(u8);
+
+impl PacketFlags {
+    /// None of them.
+    pub(crate) const NONE: Self = Self(0);
+    /// The peer must acknowledge it.
+    pub(crate) const ACK_ELICITING: Self = Self(1);
+    /// It counts against the congestion window.
+    pub(crate) const IN_FLIGHT: Self = Self(2);
+    /// It probes the path's MTU: its loss says nothing about congestion (RFC 9000, 14.4).
+    pub(crate) const MTU_PROBE: Self = Self(4);
+    /// It was sent with ECT(0).
+    pub(crate) const ECT0: Self = Self(8);
+
+    /// These and `other`.
+    #[inline]
+    pub(crate) const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// These, and `other` too when `condition` holds.
+    #[inline]
+    pub(crate) const fn with_if(self, other: Self, condition: bool) -> Self {
+        if condition { self.with(other) } else { self }
+    }
+
+    /// Whether all of `other` are among these.
+    #[inline]
+    pub(crate) const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl SentPacket {
+    /// Whether the peer must acknowledge it.
+    #[inline]
+    pub(crate) const fn is_ack_eliciting(&self) -> bool {
+        self.flags.has(PacketFlags::ACK_ELICITING)
+    }
+
+    /// Whether it counts against the congestion window.
+    #[inline]
+    pub(crate) const fn is_in_flight(&self) -> bool {
+        self.flags.has(PacketFlags::IN_FLIGHT)
+    }
+
+    /// Whether it probes the path's MTU.
+    #[inline]
+    pub(crate) const fn is_mtu_probe(&self) -> bool {
+        self.flags.has(PacketFlags::MTU_PROBE)
+    }
+
+    /// Whether it was sent with ECT(0).
+    #[inline]
+    pub(crate) const fn is_ect0(&self) -> bool {
+        self.flags.has(PacketFlags::ECT0)
+    }
+}
+
+/// A packet that was acknowledged just now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Acked {
+    /// Its number.
+    pub(crate) number: u64,
+    /// The packet.
+    pub(crate) packet: SentPacket,
+}
+
+/// A packet that was declared lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lost {
+    /// Its number.
+    pub(crate) number: u64,
+    /// The packet.
+    pub(crate) packet: SentPacket,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PacketFlags;
+
+    #[test]
+    fn flags_are_independent() {
+        let flags = PacketFlags::NONE
+            .with(PacketFlags::ACK_ELICITING)
+            .with_if(PacketFlags::MTU_PROBE, false)
+            .with_if(PacketFlags::ECT0, true);
+        assert!(flags.has(PacketFlags::ACK_ELICITING) && flags.has(PacketFlags::ECT0));
+        assert!(!flags.has(PacketFlags::MTU_PROBE) && !flags.has(PacketFlags::IN_FLIGHT));
+    }
+}

@@ -1,0 +1,438 @@
+//! The packets in flight in one packet number space, in a ring by number.
+//!
+//! The ring begins with the oldest packet in flight, so a loss is always found at its front, and the search ends at
+//! the first packet that isn't lost. A slot whose packet has been settled tells how many settled ones follow, so that
+//! an acknowledgment costs what it newly acknowledges, however often a peer repeats it.
+
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+use std::time::{Duration, Instant};
+
+use super::late::{LatePackets, Spurious};
+use super::sent_packet::{Acked, Lost, SentPacket};
+use crate::error::Error;
+use crate::limits::{PACKET_THRESHOLD, QUIET_PACKETS, SKIPPED_NUMBERS};
+use crate::rtt::Rtt;
+
+/// How far out of order packets may be acknowledged at first (RFC 9002, 6.1.1).
+const INITIAL_THRESHOLD: u64 = 3;
+
+/// The frame type of ACK.
+const ACK: u64 = 2;
+
+/// The sent packets of a space.
+#[derive(Debug)]
+pub(crate) struct SentPackets {
+    slots: VecDeque<Slot>,
+    /// The number that the front slot has.
+    base: u64,
+    largest_acked: Option<u64>,
+    in_flight: u64,
+    eliciting: u64,
+    last_eliciting: Option<Instant>,
+    loss_time: Option<Instant>,
+    /// Packets in a row that elicit no acknowledgment.
+    quiet: u32,
+    threshold: u64,
+    /// When the first of the ack-eliciting packets was sent that were lost with none acknowledged since.
+    loss_run: Option<Instant>,
+    skipped: Skipped,
+    late: LatePackets,
+    spurious: Option<Spurious>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Slot {
+    InFlight(SentPacket),
+    /// This and the following slots, `run` in all, have no packet in flight.
+    Settled {
+        run: u32,
+        acked: bool,
+    },
+}
+
+const _: () = assert!(
+    size_of::<Slot>() <= 32,
+    "two packets in flight share a cache line"
+);
+
+/// What a search for losses found, apart from the packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Losses {
+    /// When the newest lost packet was sent that wasn't a probe of the MTU.
+    pub(crate) newest: Option<Instant>,
+    /// How many packets were lost, probes of the MTU apart.
+    pub(crate) count: u32,
+    /// Whether the losses amount to persistent congestion (RFC 9002, 7.6).
+    pub(crate) is_persistent: bool,
+}
+
+/// The times that the loss timer of a connection is computed from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SpaceTimes {
+    /// When the oldest packet can be declared lost.
+    pub(crate) loss: Option<Instant>,
+    /// When the last ack-eliciting packet was sent, if any is in flight.
+    pub(crate) eliciting: Option<Instant>,
+}
+
+impl Default for SentPackets {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl SentPackets {
+    /// Nothing sent.
+    pub(crate) const fn new() -> Self {
+        Self {
+            slots: VecDeque::new(),
+            base: 0,
+            largest_acked: None,
+            in_flight: 0,
+            eliciting: 0,
+            last_eliciting: None,
+            loss_time: None,
+            quiet: 0,
+            threshold: INITIAL_THRESHOLD,
+            loss_run: None,
+            skipped: Skipped::new(),
+            late: LatePackets::new(),
+            spurious: None,
+        }
+    }
+
+    /// The packet `number`, larger than all before, was sent. Numbers left out count as skipped.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, number: u64, packet: SentPacket) {
+        let next = self.next();
+        if number != next {
+            debug_assert!(number > next, "packet numbers ascend");
+            for skipped in next..number {
+                self.skipped.push(skipped);
+                self.push_settled();
+            }
+        }
+        if packet.is_ack_eliciting() {
+            self.quiet = 0;
+            self.eliciting = self.eliciting.saturating_add(1);
+            self.last_eliciting = Some(packet.sent);
+        } else {
+            self.quiet = self.quiet.saturating_add(1);
+        }
+        if packet.is_in_flight() {
+            self.in_flight = self.in_flight.saturating_add(packet.size.into());
+            self.slots.push_back(Slot::InFlight(packet));
+        } else {
+            self.push_settled();
+        }
+    }
+
+    /// A number without a packet in flight takes no place at the front.
+    fn push_settled(&mut self) {
+        if self.slots.is_empty() {
+            self.base = self.base.saturating_add(1);
+        } else {
+            self.slots.push_back(Slot::Settled {
+                run: 1,
+                acked: false,
+            });
+        }
+    }
+
+    /// Checks the ranges of an ACK frame before anything is changed by it.
+    ///
+    /// # Errors
+    ///
+    /// PROTOCOL_VIOLATION when it acknowledges a packet that was not sent (RFC 9000, 13.1).
+    pub(crate) fn check(
+        &self,
+        ranges: impl IntoIterator<Item = RangeInclusive<u64>>,
+    ) -> Result<(), Error> {
+        let next = self.next();
+        for range in ranges {
+            if *range.end() >= next {
+                return Err(Error::protocol(
+                    ACK,
+                    "a packet that was not sent is acknowledged",
+                ));
+            }
+            if self.skipped.any_in(&range) {
+                return Err(Error::protocol(
+                    ACK,
+                    "a packet that was skipped is acknowledged",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the packets in `range`, which has been [checked](Self::check), to the end of `acked`, in ascending
+    /// order.
+    #[inline]
+    pub(crate) fn take_acked(&mut self, range: RangeInclusive<u64>, acked: &mut Vec<Acked>) {
+        if !self.late.is_empty() {
+            self.find_spurious(&range);
+        }
+        let (first, last) = range.into_inner();
+        self.largest_acked = self.largest_acked.max(Some(last));
+        let position = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let mut at = position(first.saturating_sub(self.base));
+        let end = position(last.saturating_add(1).saturating_sub(self.base)).min(self.slots.len());
+        while at < end {
+            let Some(slot) = self.slots.get_mut(at) else {
+                return;
+            };
+            match *slot {
+                Slot::InFlight(packet) => {
+                    // All up to the end is about to be settled.
+                    *slot = Slot::Settled {
+                        run: u32::try_from(end.saturating_sub(at)).unwrap_or(1),
+                        acked: true,
+                    };
+                    self.settle(&packet);
+                    let number = self.base.saturating_add(index(at));
+                    acked.push(Acked { number, packet });
+                    at = at.saturating_add(1);
+                }
+                Slot::Settled { run, .. } => at = self.join_runs(at, run),
+            }
+        }
+        self.trim();
+    }
+
+    /// Joins the run at `at` with the one behind it, so that the next search takes both in one step; returns where
+    /// they end.
+    fn join_runs(&mut self, at: usize, run: u32) -> usize {
+        let behind = at.saturating_add(usize::try_from(run).unwrap_or(1).max(1));
+        let Some(Slot::Settled { run: more, .. }) = self.slots.get(behind).copied() else {
+            return behind;
+        };
+        let joined = run.saturating_add(more);
+        if let Some(Slot::Settled { run, .. }) = self.slots.get_mut(at) {
+            *run = joined;
+        }
+        at.saturating_add(usize::try_from(joined).unwrap_or(1))
+    }
+
+    fn find_spurious(&mut self, range: &RangeInclusive<u64>) {
+        let Some(found) = self.late.take(range) else {
+            return;
+        };
+        self.loss_run = None;
+        let largest = self.largest_acked.unwrap_or(0).max(*range.end());
+        let distance = largest.saturating_sub(found.lowest).saturating_add(1);
+        self.threshold = self.threshold.max(distance.min(PACKET_THRESHOLD));
+        self.spurious = Some(self.spurious.map_or(found, |earlier| Spurious {
+            count: earlier.count.saturating_add(found.count),
+            newest: earlier.newest.max(found.newest),
+            lowest: earlier.lowest.min(found.lowest),
+        }));
+    }
+
+    /// Moves the packets that are lost by now to the end of `lost`, in ascending order.
+    ///
+    /// Called after acknowledgments and when [`loss_time`](Self::times) has come. `max_ack_delay` is the peer's.
+    pub(crate) fn detect_lost(
+        &mut self,
+        now: Instant,
+        rtt: &Rtt,
+        max_ack_delay: Duration,
+        lost: &mut Vec<Lost>,
+    ) -> Losses {
+        self.loss_time = None;
+        let mut losses = Losses::default();
+        let Some(largest) = self.largest_acked.filter(|largest| self.base < *largest) else {
+            return losses;
+        };
+        let delay = rtt.loss_delay();
+        while self.base < largest {
+            let Some(Slot::InFlight(packet)) = self.slots.front().copied() else {
+                break;
+            };
+            let number = self.base;
+            let at = packet.sent.checked_add(delay);
+            if number.saturating_add(self.threshold) > largest && at.is_some_and(|at| at > now) {
+                self.loss_time = at;
+                break;
+            }
+            self.slots.pop_front();
+            self.base = number.saturating_add(1);
+            self.settle(&packet);
+            if !packet.is_mtu_probe() {
+                losses.newest = losses.newest.max(Some(packet.sent));
+                losses.count = losses.count.saturating_add(1);
+                losses.is_persistent |= self.is_persistent(&packet, rtt, max_ack_delay);
+                self.late.on_lost(number, packet.sent);
+            }
+            lost.push(Lost { number, packet });
+            self.trim();
+        }
+        if let Some(horizon) = now.checked_sub(rtt.persistent_congestion(max_ack_delay)) {
+            self.late.expire(horizon);
+        }
+        losses
+    }
+
+    /// Whether a run of losses that ends with `packet` is persistent congestion: it is longer than three PTOs, of
+    /// ack-eliciting packets that were sent after the first RTT sample (RFC 9002, 7.6.2).
+    fn is_persistent(&mut self, packet: &SentPacket, rtt: &Rtt, max_ack_delay: Duration) -> bool {
+        let sampled = rtt.first_sample().is_some_and(|at| packet.sent >= at);
+        if !packet.is_ack_eliciting() || !sampled {
+            return false;
+        }
+        let start = *self.loss_run.get_or_insert(packet.sent);
+        let span = packet.sent.saturating_duration_since(start);
+        span > rtt.persistent_congestion(max_ack_delay)
+    }
+
+    /// Takes the packet from the sums.
+    #[inline]
+    fn settle(&mut self, packet: &SentPacket) {
+        self.in_flight = self.in_flight.saturating_sub(packet.size.into());
+        self.eliciting = self
+            .eliciting
+            .saturating_sub(packet.is_ack_eliciting().into());
+    }
+
+    /// Drops the settled slots at the front.
+    #[inline]
+    fn trim(&mut self) {
+        while let Some(Slot::Settled { acked, .. }) = self.slots.front() {
+            if *acked {
+                self.loss_run = None;
+            }
+            self.slots.pop_front();
+            self.base = self.base.saturating_add(1);
+        }
+    }
+
+    /// Takes what was found spurious since the last call: packets declared lost whose acknowledgment was only late.
+    #[inline]
+    pub(crate) const fn take_spurious(&mut self) -> Option<Spurious> {
+        self.spurious.take()
+    }
+
+    /// Moves all packets in flight to the end of `lost`: Retry came, or 0-RTT was rejected. That says nothing about
+    /// congestion.
+    pub(crate) fn take_all(&mut self, lost: &mut Vec<Lost>) {
+        let first = self.base;
+        lost.extend(
+            (first..)
+                .zip(&self.slots)
+                .filter_map(|(number, slot)| match *slot {
+                    Slot::InFlight(packet) => Some(Lost { number, packet }),
+                    Slot::Settled { .. } => None,
+                }),
+        );
+        self.discard();
+    }
+
+    /// Forgets all packets, whose keys are gone; returns how many bytes are no longer in flight (RFC 9002, 6.4).
+    pub(crate) fn discard(&mut self) -> u64 {
+        self.base = self.next();
+        self.slots.clear();
+        self.late.clear();
+        self.loss_time = None;
+        self.loss_run = None;
+        self.spurious = None;
+        self.eliciting = 0;
+        std::mem::take(&mut self.in_flight)
+    }
+
+    /// The ack-eliciting packets in flight, oldest first: what a probe could repeat.
+    pub(crate) fn eliciting(&self) -> impl Iterator<Item = (u64, SentPacket)> + '_ {
+        (self.base..)
+            .zip(&self.slots)
+            .filter_map(|(number, slot)| match *slot {
+                Slot::InFlight(packet) if packet.is_ack_eliciting() => Some((number, packet)),
+                Slot::InFlight(_) | Slot::Settled { .. } => None,
+            })
+    }
+
+    /// The index of the oldest record in the frame log that may still be asked for; `None` when none may.
+    #[inline]
+    pub(crate) fn oldest_frames(&self) -> Option<u64> {
+        match self.slots.front() {
+            Some(Slot::InFlight(packet)) => Some(packet.frames_start),
+            Some(Slot::Settled { .. }) | None => None,
+        }
+    }
+
+    /// The number after the last one sent.
+    #[inline]
+    pub(crate) fn next(&self) -> u64 {
+        self.base.saturating_add(index(self.slots.len()))
+    }
+
+    /// The largest number acknowledged.
+    #[inline]
+    pub(crate) const fn largest_acked(&self) -> Option<u64> {
+        self.largest_acked
+    }
+
+    /// Bytes in flight.
+    #[inline]
+    pub(crate) const fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// Whether any ack-eliciting packet is in flight.
+    #[inline]
+    pub(crate) const fn has_eliciting(&self) -> bool {
+        self.eliciting > 0
+    }
+
+    /// Whether so many packets in a row elicited no acknowledgment that the next should: else we would never learn
+    /// which of our ACKs have arrived (RFC 9000, 13.2.4).
+    #[inline]
+    pub(crate) const fn wants_ping(&self) -> bool {
+        self.quiet >= QUIET_PACKETS
+    }
+
+    /// The times for the loss timer.
+    #[inline]
+    pub(crate) fn times(&self) -> SpaceTimes {
+        SpaceTimes {
+            loss: self.loss_time,
+            eliciting: self.last_eliciting.filter(|_| self.eliciting > 0),
+        }
+    }
+}
+
+/// A position, as a number.
+#[inline]
+fn index(at: usize) -> u64 {
+    u64::try_from(at).unwrap_or(u64::MAX)
+}
+
+/// The latest numbers that were skipped.
+#[derive(Clone, Copy, Debug)]
+struct Skipped {
+    /// Rotates; unused places hold a number that no packet has.
+    numbers: [u64; SKIPPED_NUMBERS],
+}
+
+impl Skipped {
+    const fn new() -> Self {
+        Self {
+            numbers: [u64::MAX; SKIPPED_NUMBERS],
+        }
+    }
+
+    const fn push(&mut self, number: u64) {
+        self.numbers.rotate_right(1);
+        if let Some(first) = self.numbers.first_mut() {
+            *first = number;
+        }
+    }
+
+    #[inline]
+    fn any_in(&self, range: &RangeInclusive<u64>) -> bool {
+        self.numbers.iter().any(|number| range.contains(number))
+    }
+}
+
+#[cfg(test)]
+#[path = "sent_packets_tests.rs"]
+mod tests;
