@@ -13,3 +13,13 @@ pub(crate) trait Encode {
     /// Writes [`size`](Encode::size) bytes, which the writer must have room for.
     fn encode(&self, writer: &mut Writer<'_>);
 }
+
+/// A length as a value to be encoded.
+#[expect(
+    clippy::as_conversions,
+    reason = "`From` is missing for usize, which has at most 64 bits"
+)]
+#[inline]
+pub(crate) const fn wide(length: usize) -> u64 {
+    length as u64
+}

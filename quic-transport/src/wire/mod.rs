@@ -15,6 +15,7 @@ mod ecn_counts;
 mod span;
 mod reset_token;
 mod packet;
+mod frame;
 
 pub use cid::{ConnectionId, MAX_CID_LENGTH};
 pub use code::TransportErrorCode;
@@ -22,7 +23,11 @@ pub use stream_id::{Direction, Side, StreamId};
 pub use version::Version;
 
 pub(crate) use ecn_counts::EcnCounts;
-pub(crate) use encode::Encode;
+pub(crate) use encode::{Encode, wide};
+pub(crate) use frame::{
+    AckFrame, AckRanges, AllowedFrames, Close, CloseCode, CryptoHeader, Frame, Frames, OutgoingAck,
+    StreamHeader,
+};
 pub(crate) use level::Level;
 pub(crate) use malformed::Malformed;
 pub(crate) use packet::{
