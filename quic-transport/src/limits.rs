@@ -1,5 +1,8 @@
 //! Every bound of this crate, in one place.
 
+/// Transport parameters unknown to us among which duplicates are noticed; more of them are skipped unseen.
+pub(crate) const REMEMBERED_UNKNOWN_PARAMETERS: usize = 32;
+
 /// Ranges of received packet numbers kept for each packet number space.
 pub(crate) const ACK_RANGES: usize = 256;
 

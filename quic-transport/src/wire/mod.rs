@@ -16,6 +16,7 @@ mod span;
 mod reset_token;
 mod packet;
 mod frame;
+mod transport_parameters;
 
 pub use cid::{ConnectionId, MAX_CID_LENGTH};
 pub use code::TransportErrorCode;
@@ -39,3 +40,4 @@ pub(crate) use packet_number::PacketNumber;
 pub(crate) use reset_token::{RESET_TOKEN_LENGTH, ResetToken};
 pub(crate) use span::Span;
 pub(crate) use stream_id::MAX_STREAMS;
+pub(crate) use transport_parameters::{PreferredAddress, TransportParameters};
