@@ -32,6 +32,7 @@ mod connection;
 mod endpoint;
 
 pub use error::{ApiError, CloseReason, Error, StreamError};
+pub use stream::{Fill, Read, StreamEvent};
 pub use wire::{
     ConnectionId, Direction, MAX_CID_LENGTH, Side, StreamId, TransportErrorCode, Version,
 };

@@ -44,3 +44,33 @@ pub(crate) const REASSEMBLY_PIECES: usize = 4096;
 
 /// A stream may have one more piece for each of so many bytes that it spans.
 pub(crate) const BYTES_PER_EXTRA_PIECE: usize = 4096;
+
+/// Streams of each direction that the peer may have open at once.
+pub(crate) const STREAMS: u64 = 100;
+
+/// What a peer may send ahead on a stream at first.
+pub(crate) const STREAM_WINDOW: u64 = 1 << 20;
+
+/// What a stream's window may grow to.
+pub(crate) const STREAM_WINDOW_MOST: u64 = 16 << 20;
+
+/// What a peer may send ahead on all streams at first.
+pub(crate) const CONNECTION_WINDOW: u64 = STREAM_WINDOW + STREAM_WINDOW / 2;
+
+/// What the connection's window may grow to.
+pub(crate) const CONNECTION_WINDOW_MOST: u64 = 24 << 20;
+
+/// Bytes that a stream takes from the application before they can be sent.
+pub(crate) const SEND_BACKLOG: u64 = 256 << 10;
+
+/// Bytes that it takes even when the peer gives no credit.
+pub(crate) const LEAST_BACKLOG: u64 = 4 << 10;
+
+/// Bytes of all streams that are held, sent or not, until they are acknowledged.
+pub(crate) const SEND_HELD: u64 = 32 << 20;
+
+/// A frame carries at least so many bytes, if there are as many and something is in flight to wait for.
+pub(crate) const LEAST_FRAGMENT: u64 = 32;
+
+/// CRYPTO data that is held ahead of what TLS has read.
+pub(crate) const CRYPTO_BUFFER: u64 = 64 << 10;

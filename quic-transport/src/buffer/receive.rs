@@ -100,6 +100,11 @@ impl ReceiveBuffer {
         copied
     }
 
+    /// Whether something has arrived beyond a gap.
+    pub(crate) fn has_pieces(&self) -> bool {
+        !self.pieces.is_empty()
+    }
+
     /// Gives all memory back; what has not been read is lost.
     pub(crate) fn discard(&mut self, pool: &mut ChunkPool) {
         self.store.free(pool);

@@ -72,7 +72,13 @@ impl SendBuffer {
         })
     }
 
-    /// How many lost bytes the first lost range has.
+    /// Whether lost bytes wait to be sent again.
+    #[inline]
+    pub(crate) fn has_lost(&self) -> bool {
+        !self.lost.is_empty()
+    }
+
+    /// The lowest lost bytes.
     #[inline]
     pub(crate) fn first_lost(&self) -> Option<Range<u64>> {
         self.lost.first()

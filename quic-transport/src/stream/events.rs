@@ -1,0 +1,107 @@
+//! What the application is told of its streams: each thing at most once until it is fetched, so that there are never
+//! more events than a few for each stream.
+
+use super::streams::Streams;
+use crate::wire::{Direction, StreamId};
+
+/// Something about a stream that the application may want to act on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum StreamEvent {
+    /// The peer has opened the stream.
+    Opened(StreamId),
+    /// There is something to read: data, or the end.
+    Readable(StreamId),
+    /// There is room again, after less was accepted than was offered.
+    Writable(StreamId),
+    /// The peer has everything that was sent, the end included.
+    Finished(StreamId),
+    /// The peer has reset its sending part; what was not read is lost.
+    Reset {
+        /// The stream.
+        id: StreamId,
+        /// The peer's application code.
+        code: u64,
+    },
+    /// The peer wants nothing more; our sending part has been reset with the same code.
+    Stopped {
+        /// The stream.
+        id: StreamId,
+        /// The peer's application code.
+        code: u64,
+    },
+    /// The peer allows more streams to be opened.
+    Available(Direction),
+}
+
+/// One of the flags below.
+pub(super) type News = u8;
+
+/// What a stream has to tell; the lowest is told first.
+pub(super) mod news {
+    pub(in super::super) const OPENED: u8 = 1;
+    pub(in super::super) const READABLE: u8 = 2;
+    pub(in super::super) const RESET: u8 = 4;
+    pub(in super::super) const STOPPED: u8 = 8;
+    pub(in super::super) const WRITABLE: u8 = 16;
+    pub(in super::super) const FINISHED: u8 = 32;
+}
+
+impl Streams {
+    /// The next thing to tell the application.
+    pub(crate) fn next_event(&mut self) -> Option<StreamEvent> {
+        for (available, direction) in self
+            .available
+            .iter_mut()
+            .zip([Direction::Bidirectional, Direction::Unidirectional])
+        {
+            if std::mem::take(available) {
+                return Some(StreamEvent::Available(direction));
+            }
+        }
+        loop {
+            let slot = self.told.first(0)?;
+            let Some(stream) = self.table.get_mut(slot) else {
+                self.told.remove(slot);
+                continue;
+            };
+            let Some(next) = stream.news.lowest() else {
+                self.told.remove(slot);
+                continue;
+            };
+            stream.news.remove(next);
+            let id = stream.id;
+            let event = match next {
+                news::OPENED => StreamEvent::Opened(id),
+                news::READABLE => StreamEvent::Readable(id),
+                news::RESET => {
+                    let code = stream.receive.as_mut().map_or(0, |receive| {
+                        receive.on_reset_told();
+                        receive.code()
+                    });
+                    StreamEvent::Reset { id, code }
+                }
+                news::STOPPED => {
+                    let code = stream
+                        .send
+                        .as_ref()
+                        .map_or(0, super::send::SendStream::code);
+                    StreamEvent::Stopped { id, code }
+                }
+                news::WRITABLE => StreamEvent::Writable(id),
+                _ => StreamEvent::Finished(id),
+            };
+            if stream.news.is_empty() {
+                self.told.remove(slot);
+                self.end_if_over(slot);
+            }
+            return Some(event);
+        }
+    }
+
+    /// Whether [`Self::next_event`] has something.
+    #[inline]
+    pub(crate) fn has_event(&self) -> bool {
+        !self.told.is_empty() || self.available.contains(&true)
+    }
+}

@@ -1,0 +1,247 @@
+//! Frames for the peer: what is owed first, as it is now, then stream data by priority until the packet is full.
+
+use super::priority::NEW_LANES;
+use super::streams::{Streams, place};
+use super::table::Slot;
+use crate::buffer::{to_length, to_offset};
+use crate::limits::LEAST_FRAGMENT;
+use crate::transmit::{PacketWriter, SentFrame};
+use crate::wire::{Direction, Encode as _, Frame, StreamHeader};
+
+/// What a stream may owe the peer besides data.
+pub(super) mod owed {
+    pub(in super::super) const RESET_STREAM: u8 = 1;
+    pub(in super::super) const STOP_SENDING: u8 = 2;
+    pub(in super::super) const MAX_STREAM_DATA: u8 = 4;
+    pub(in super::super) const STREAM_DATA_BLOCKED: u8 = 8;
+}
+
+/// Whether there may be room for more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Room {
+    Left,
+    Full,
+}
+
+impl Streams {
+    /// Writes what fits.
+    #[inline]
+    pub(crate) fn write(&mut self, packet: &mut PacketWriter<'_>) {
+        if self.has_pending_control() && self.write_control(packet) == Room::Full {
+            return;
+        }
+        loop {
+            let lanes = self.sendable_lanes();
+            let Ok(lane) = u8::try_from(lanes.trailing_zeros()) else {
+                return;
+            };
+            let Some(slot) = self.scheduled.first(lane) else {
+                return;
+            };
+            if self.write_stream(slot, lane, packet) == Room::Full {
+                return;
+            }
+        }
+    }
+
+    /// Whether a frame other than STREAM is owed.
+    #[inline]
+    pub(super) fn has_pending_control(&self) -> bool {
+        self.max_data_owed
+            || !self.owing.is_empty()
+            || self.credit.blocked_owed().is_some()
+            || self.remote.iter().any(crate::flow::PeerStreams::is_owed)
+            || self
+                .local
+                .iter()
+                .any(|local| local.blocked_owed().is_some())
+    }
+
+    /// Writes one frame of the stream that is first in `lane`.
+    #[inline]
+    fn write_stream(&mut self, slot: Slot, lane: u8, packet: &mut PacketWriter<'_>) -> Room {
+        let credit = self.new_data_credit();
+        let Some(stream) = self.table.get_mut(slot) else {
+            self.scheduled.remove(slot);
+            return Room::Left;
+        };
+        let id = stream.id;
+        let Some(send) = stream.send.as_mut() else {
+            self.scheduled.remove(slot);
+            return Room::Left;
+        };
+        let (offset, available) = send.next(credit);
+        let fin = send.ends_with(offset, available);
+        let Some((header, length)) = fit(packet, id, offset, available, fin) else {
+            return Room::Full;
+        };
+        let piece = send.take(length);
+        debug_assert_eq!(
+            (piece.offset, piece.length, piece.fin),
+            (offset, length, header.fin),
+            "the header tells what was taken"
+        );
+        let record = SentFrame::Stream {
+            id,
+            offset,
+            length: u32::try_from(length).unwrap_or(u32::MAX),
+            fin: header.fin,
+        };
+        let Some(space) = packet.data_frame(&header, length, record) else {
+            debug_assert!(false, "a frame that was fitted does not fit");
+            return Room::Full;
+        };
+        send.buffer.copy_to(offset, space);
+        let incremental = send.priority.is_incremental();
+        let waiting = send.waiting;
+        if piece.new {
+            self.credit.take(to_offset(length));
+            self.in_flight = self.in_flight.saturating_add(to_offset(length));
+        }
+        self.schedule(slot);
+        if incremental && self.scheduled.lane_of(slot) == Some(lane) && 1 << lane & NEW_LANES != 0 {
+            self.scheduled.rotate(lane);
+        }
+        if waiting {
+            self.tell_room(slot);
+        }
+        if header.length.is_none() {
+            return Room::Full;
+        }
+        Room::Left
+    }
+
+    fn write_control(&mut self, packet: &mut PacketWriter<'_>) -> Room {
+        if self.max_data_owed {
+            let limit = self.window.advance();
+            if !packet.frame(&Frame::MaxData { limit }, SentFrame::MaxData) {
+                return Room::Full;
+            }
+            self.max_data_owed = false;
+        }
+        if let Some(limit) = self.credit.blocked_owed() {
+            let record = SentFrame::DataBlocked { at: limit };
+            if !packet.frame(&Frame::DataBlocked { limit }, record) {
+                return Room::Full;
+            }
+            self.credit.on_blocked_sent();
+        }
+        for direction in [Direction::Bidirectional, Direction::Unidirectional] {
+            if self.write_stream_limits(direction, packet) == Room::Full {
+                return Room::Full;
+            }
+        }
+        while let Some(slot) = self.owing.first(0) {
+            if self.write_owed(slot, packet) == Room::Full {
+                return Room::Full;
+            }
+            self.owing.remove(slot);
+        }
+        Room::Left
+    }
+
+    fn write_stream_limits(&mut self, direction: Direction, packet: &mut PacketWriter<'_>) -> Room {
+        if let Some(remote) = self.remote.get_mut(place(direction))
+            && remote.is_owed()
+        {
+            let limit = remote.next_limit();
+            let frame = Frame::MaxStreams { direction, limit };
+            if !packet.frame(&frame, SentFrame::MaxStreams(direction)) {
+                return Room::Full;
+            }
+            remote.on_sent();
+        }
+        if let Some(local) = self.local.get_mut(place(direction))
+            && let Some(limit) = local.blocked_owed()
+        {
+            let frame = Frame::StreamsBlocked { direction, limit };
+            let record = SentFrame::StreamsBlocked {
+                direction,
+                at: limit,
+            };
+            if !packet.frame(&frame, record) {
+                return Room::Full;
+            }
+            local.credit().on_blocked_sent();
+        }
+        Room::Left
+    }
+
+    /// Writes what one stream owes; what is no longer of use is left out.
+    fn write_owed(&mut self, slot: Slot, packet: &mut PacketWriter<'_>) -> Room {
+        let Some(stream) = self.table.get_mut(slot) else {
+            return Room::Left;
+        };
+        let id = stream.id;
+        while let Some(next) = stream.owed.lowest() {
+            let (send, receive) = (stream.send.as_mut(), stream.receive.as_mut());
+            let frame = match next {
+                owed::RESET_STREAM => send.and_then(|s| s.reset_frame()).map(|(code, size)| {
+                    let frame = Frame::ResetStream {
+                        id,
+                        code,
+                        final_size: size,
+                    };
+                    (frame, SentFrame::ResetStream(id))
+                }),
+                owed::STOP_SENDING => receive.and_then(|r| r.stop_frame()).map(|code| {
+                    let frame = Frame::StopSending { id, code };
+                    (frame, SentFrame::StopSending(id))
+                }),
+                owed::MAX_STREAM_DATA => receive.filter(|r| r.wants_credit()).map(|r| {
+                    let limit = r.window.advance();
+                    let frame = Frame::MaxStreamData { id, limit };
+                    (frame, SentFrame::MaxStreamData(id))
+                }),
+                _ => send
+                    .filter(|s| s.is_blocked())
+                    .and_then(|s| s.credit.blocked_owed())
+                    .map(|limit| {
+                        let frame = Frame::StreamDataBlocked { id, limit };
+                        (frame, SentFrame::StreamDataBlocked { id, at: limit })
+                    }),
+            };
+            if let Some((frame, record)) = frame
+                && !packet.frame(&frame, record)
+            {
+                return Room::Full;
+            }
+            if next == owed::STREAM_DATA_BLOCKED
+                && let Some(send) = stream.send.as_mut()
+            {
+                send.credit.on_blocked_sent();
+            }
+            stream.owed.remove(next);
+        }
+        Room::Left
+    }
+}
+
+/// The header for a frame in what room is left, and how many of the available bytes it takes.
+///
+/// `None` when it isn't worth it: a packet's last bytes are no place for a splinter of what would fill the next one.
+#[inline]
+fn fit(
+    packet: &mut PacketWriter<'_>,
+    id: crate::wire::StreamId,
+    offset: u64,
+    available: usize,
+    fin: bool,
+) -> Option<(StreamHeader, usize)> {
+    let room = packet.remaining();
+    let (header, length) = StreamHeader::fit(id, offset, room, available, fin)?;
+    if length == available {
+        return Some((header, length));
+    }
+    if header.length.is_some() {
+        // All would fit but for the length field: a byte or two of padding in front makes the frame end the packet.
+        let bare = StreamHeader {
+            length: None,
+            ..header
+        };
+        let spare = room.checked_sub(bare.size().saturating_add(available))?;
+        packet.padding(spare);
+        return StreamHeader::fit(id, offset, packet.remaining(), available, fin);
+    }
+    (length >= to_length(LEAST_FRAGMENT)).then_some((header, length))
+}

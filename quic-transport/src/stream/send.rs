@@ -1,0 +1,279 @@
+//! The sending part of one stream: its bytes, the peer's credit, and how it ends.
+
+use super::priority::{Demand, Priority};
+use super::send_state::{SendEvent, SendState};
+use crate::buffer::{Chunk, ChunkPool, SendBuffer, to_length, to_offset};
+use crate::error::StreamError;
+use crate::flow::SendCredit;
+use crate::limits::{LEAST_BACKLOG, LEAST_FRAGMENT};
+
+/// Where the FIN stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Fin {
+    /// The application may write more.
+    #[default]
+    Open,
+    /// To be sent, for the first time or again.
+    Owed,
+    /// In flight.
+    Sent,
+    /// The peer has it.
+    Acked,
+}
+
+/// Why the stream was reset.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ResetCause {
+    /// The application wanted it.
+    #[default]
+    Application,
+    /// The peer asked for it with STOP_SENDING.
+    Stopped,
+}
+
+/// A part of the stream that goes into a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) offset: u64,
+    pub(super) length: usize,
+    /// Whether it was never sent before, and so used credit.
+    pub(super) new: bool,
+    pub(super) fin: bool,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct SendStream {
+    pub(super) buffer: SendBuffer,
+    pub(super) credit: SendCredit,
+    /// The application's code, once reset.
+    code: u64,
+    pub(super) priority: Priority,
+    state: SendState,
+    fin: Fin,
+    cause: ResetCause,
+    /// The application was refused bytes and waits to be told that there is room.
+    pub(super) waiting: bool,
+}
+
+impl SendStream {
+    /// A stream that may carry `limit` bytes for now.
+    pub(super) fn new(limit: u64) -> Self {
+        Self {
+            credit: SendCredit::new(limit),
+            ..Self::default()
+        }
+    }
+
+    /// Whether the application may write or finish.
+    pub(super) const fn writable(&self) -> Result<(), StreamError> {
+        match (self.state, self.cause) {
+            (SendState::ResetSent | SendState::ResetReceived, ResetCause::Stopped) => {
+                Err(StreamError::Stopped { code: self.code })
+            }
+            (SendState::Ready | SendState::Send, _) if matches!(self.fin, Fin::Open) => Ok(()),
+            _ => Err(StreamError::Finished),
+        }
+    }
+
+    /// How many bytes may be written now, so that no more than `backlog` wait to be sent.
+    ///
+    /// Less is taken while the peer gives little credit: what can't be sent is better kept by the application.
+    #[inline]
+    pub(super) fn room(&self, backlog: u64) -> u64 {
+        self.allowance(backlog).saturating_sub(self.buffer.unsent())
+    }
+
+    /// Whether there is enough room again to wake the application.
+    #[inline]
+    pub(super) fn has_room(&self, backlog: u64) -> bool {
+        self.room(backlog) > self.allowance(backlog) / 2
+    }
+
+    /// Whether lost data, a FIN or new data can go out now.
+    #[inline]
+    pub(super) fn demand(&self) -> Option<Demand> {
+        if !self.state.is_sending() {
+            return None;
+        }
+        if self.buffer.has_lost() {
+            return Some(Demand::Again);
+        }
+        let unsent = self.buffer.unsent();
+        if unsent == 0 {
+            return (self.fin == Fin::Owed).then_some(Demand::Again);
+        }
+        let available = self.credit.available();
+        let sliver = available < LEAST_FRAGMENT && available < unsent;
+        if available == 0 || (sliver && !self.buffer.is_sent_acked()) {
+            return None;
+        }
+        Some(Demand::New)
+    }
+
+    /// Whether the stream's credit is what keeps it from sending.
+    #[inline]
+    pub(super) const fn is_blocked(&self) -> bool {
+        self.buffer.unsent() > 0 && self.credit.available() == 0 && self.state.is_sending()
+    }
+
+    /// What would be sent next: its offset, and how much there is, of which `credit` bytes may be new.
+    #[inline]
+    pub(super) fn next(&self, credit: u64) -> (u64, usize) {
+        if let Some(lost) = self.buffer.first_lost() {
+            return (lost.start, to_length(lost.end - lost.start));
+        }
+        let new = self
+            .buffer
+            .unsent()
+            .min(self.credit.available())
+            .min(credit);
+        (self.buffer.sent(), to_length(new))
+    }
+
+    /// Takes `length` bytes of what [`Self::next`] told, and the FIN if it follows them.
+    #[inline]
+    pub(super) fn take(&mut self, length: usize) -> Piece {
+        let (chunk, new) = if self.buffer.has_lost() {
+            (self.buffer.take_lost(length), false)
+        } else {
+            (self.buffer.take_new(length), true)
+        };
+        let Chunk { offset, length } = chunk.unwrap_or_else(|| Chunk {
+            offset: self.buffer.sent(),
+            length: 0,
+        });
+        let end = offset.saturating_add(to_offset(length));
+        if new {
+            self.credit.take(to_offset(length));
+        }
+        let fin = self.fin != Fin::Open && end == self.buffer.end();
+        let event = if fin {
+            if self.fin != Fin::Acked {
+                self.fin = Fin::Sent;
+            }
+            SendEvent::Fin
+        } else {
+            SendEvent::Data
+        };
+        self.step(event);
+        Piece {
+            offset,
+            length,
+            new,
+            fin,
+        }
+    }
+
+    /// The FIN that [`Self::take`] would add to `length` bytes from `offset`.
+    #[inline]
+    pub(super) fn ends_with(&self, offset: u64, length: usize) -> bool {
+        self.fin != Fin::Open && offset.saturating_add(to_offset(length)) == self.buffer.end()
+    }
+
+    /// The application has written everything.
+    pub(super) const fn finish(&mut self) {
+        self.fin = Fin::Owed;
+    }
+
+    /// Gives up what has not arrived. Returns how many bytes were held, and how many of them in flight; `None` when
+    /// the stream has ended already.
+    pub(super) fn reset(
+        &mut self,
+        code: u64,
+        cause: ResetCause,
+        pool: &mut ChunkPool,
+    ) -> Option<(u64, u64)> {
+        self.state = self.state.after(SendEvent::Reset).ok()?;
+        self.code = code;
+        self.cause = cause;
+        self.waiting = false;
+        let in_flight = self.buffer.unacked();
+        let held = in_flight.saturating_add(self.buffer.unsent());
+        self.buffer.discard(pool);
+        Some((held, in_flight))
+    }
+
+    /// What RESET_STREAM says: the code and the final size.
+    pub(super) const fn reset_frame(&self) -> Option<(u64, u64)> {
+        match self.state {
+            SendState::ResetSent => Some((self.code, self.buffer.sent())),
+            SendState::Ready
+            | SendState::Send
+            | SendState::DataSent
+            | SendState::DataReceived
+            | SendState::ResetReceived => None,
+        }
+    }
+
+    /// The code that the peer stopped the stream with, or that we reset it with.
+    pub(super) const fn code(&self) -> u64 {
+        self.code
+    }
+
+    /// A STREAM frame arrived. Returns how many bytes the peer has that it was not known to have.
+    #[inline]
+    pub(super) fn on_acked(
+        &mut self,
+        offset: u64,
+        length: u32,
+        fin: bool,
+        pool: &mut ChunkPool,
+    ) -> u64 {
+        if !self.state.is_sending() {
+            return 0;
+        }
+        let end = offset.saturating_add(u64::from(length));
+        let fresh = self.buffer.on_acked(offset..end, pool);
+        if fin {
+            self.fin = Fin::Acked;
+        }
+        if self.fin == Fin::Acked && self.buffer.is_acked() {
+            self.step(SendEvent::AllAcked);
+            self.buffer.discard(pool);
+        }
+        fresh
+    }
+
+    /// A STREAM frame was lost.
+    pub(super) fn on_lost(&mut self, offset: u64, length: u32, fin: bool) {
+        if !self.state.is_sending() {
+            return;
+        }
+        self.buffer
+            .on_lost(offset..offset.saturating_add(u64::from(length)));
+        if fin && self.fin == Fin::Sent {
+            self.fin = Fin::Owed;
+        }
+    }
+
+    /// RESET_STREAM arrived.
+    pub(super) fn on_reset_acked(&mut self) {
+        self.step(SendEvent::ResetAcked);
+    }
+
+    /// Whether everything, FIN included, is known to have arrived.
+    #[inline]
+    pub(super) fn is_finished(&self) -> bool {
+        self.state == SendState::DataReceived
+    }
+
+    /// Whether the part has ended for both sides.
+    #[inline]
+    pub(super) const fn is_over(&self) -> bool {
+        self.state.is_terminal()
+    }
+
+    #[inline]
+    fn allowance(&self, backlog: u64) -> u64 {
+        self.credit.available().max(LEAST_BACKLOG).min(backlog)
+    }
+
+    #[inline]
+    fn step(&mut self, event: SendEvent) {
+        match self.state.after(event) {
+            Ok(state) => self.state = state,
+            Err(_) => debug_assert!(false, "{event:?} in {:?}", self.state),
+        }
+    }
+}

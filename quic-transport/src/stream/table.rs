@@ -1,0 +1,119 @@
+//! The streams that exist, by number and by slot.
+//!
+//! Slots of ended streams are used again, so memory follows the most streams that were open at once. Streams that the
+//! peer may open, or has skipped, take no slot.
+
+use quic_common::IdMap;
+
+use super::flags::Flags;
+use super::receive::ReceiveStream;
+use super::send::SendStream;
+use crate::wire::StreamId;
+
+/// A place in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot(pub(super) u32);
+
+impl Slot {
+    #[inline]
+    pub(super) fn index(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+/// A stream: one or both of its parts, and what is to be done for it.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) id: StreamId,
+    pub(super) send: Option<SendStream>,
+    pub(super) receive: Option<ReceiveStream>,
+    /// Frames to be sent, see [`owed`](super::output::owed).
+    pub(super) owed: Flags,
+    /// Events to be told, see [`news`](super::events::news).
+    pub(super) news: Flags,
+}
+
+const _: () = assert!(
+    size_of::<Option<Stream>>() <= 448,
+    "an idle stream, its links and its entry in the map take less than 512 bytes"
+);
+
+impl Stream {
+    /// Whether both parts are over and the application knows.
+    #[inline]
+    pub(super) fn is_over(&self) -> bool {
+        self.news.is_empty()
+            && self.send.as_ref().is_none_or(SendStream::is_over)
+            && self.receive.as_ref().is_none_or(ReceiveStream::is_over)
+    }
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    streams: Vec<Option<Stream>>,
+    free: Vec<Slot>,
+    slots: IdMap<u64, Slot>,
+    /// The stream that was last asked for.
+    last: Option<(StreamId, Slot)>,
+}
+
+impl Table {
+    /// How many streams there are.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Where the stream is, if it exists.
+    #[inline]
+    pub(super) fn find(&mut self, id: StreamId) -> Option<Slot> {
+        if let Some((last, slot)) = self.last
+            && last == id
+        {
+            return Some(slot);
+        }
+        let slot = *self.slots.get(&id.value())?;
+        self.last = Some((id, slot));
+        Some(slot)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, slot: Slot) -> Option<&Stream> {
+        self.streams.get(slot.index())?.as_ref()
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, slot: Slot) -> Option<&mut Stream> {
+        self.streams.get_mut(slot.index())?.as_mut()
+    }
+
+    /// Adds a stream. There are never 2^32 at once: the limits of both ends are far below.
+    pub(super) fn insert(&mut self, stream: Stream) -> Option<Slot> {
+        let id = stream.id;
+        let slot = if let Some(slot) = self.free.pop() {
+            slot
+        } else {
+            let slot = Slot(u32::try_from(self.streams.len()).ok()?);
+            self.streams.push(None);
+            slot
+        };
+        *self.streams.get_mut(slot.index())? = Some(stream);
+        self.slots.insert(id.value(), slot);
+        self.last = Some((id, slot));
+        Some(slot)
+    }
+
+    /// Takes a stream out; its slot may be used again at once.
+    pub(super) fn remove(&mut self, slot: Slot) -> Option<Stream> {
+        let stream = self.streams.get_mut(slot.index())?.take()?;
+        self.slots.remove(&stream.id.value());
+        self.free.push(slot);
+        self.last = None;
+        Some(stream)
+    }
+
+    /// All streams, in no order: for what happens once in a connection.
+    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
+        (0..u32::try_from(self.streams.len()).unwrap_or(u32::MAX)).map(Slot)
+    }
+}
