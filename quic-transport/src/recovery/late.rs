@@ -20,6 +20,18 @@ pub(crate) struct Spurious {
     pub(super) lowest: u64,
 }
 
+#[cfg(test)]
+impl Spurious {
+    /// A finding for tests of what follows from it.
+    pub(crate) const fn new(count: u32, newest: Instant) -> Self {
+        Self {
+            count,
+            newest,
+            lowest: 0,
+        }
+    }
+}
+
 /// The packets declared lost most recently, in ascending order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LatePackets {
