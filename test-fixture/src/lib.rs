@@ -1,10 +1,17 @@
-//! What the tests and benches of the stack share: a network simulator, certificates, an allocation counter and the
-//! layering checker.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code")]
+//! What the tests and benches of the stack share: a network simulator, a scripted peer, certificates, an allocation
+//! counter and the layering checker.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "test code"
+)]
 
 pub mod layering;
 mod allocations;
 pub mod certificates;
 pub mod network;
+pub mod scripted;
 
 pub use allocations::{Allocations, CountingAllocator, allocations};

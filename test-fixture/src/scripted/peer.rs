@@ -1,0 +1,516 @@
+//! The scripted peer itself.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use quic_common::{BatchBuffer, BatchHead, Ecn, Random};
+use rustls::Side;
+use rustls::pki_types::ServerName;
+use rustls::quic::{ClientConnection, Connection, ServerConnection, Version};
+
+use super::packet::{Addressing, Draft, Start, header, start};
+use super::parameters::{INITIAL_SOURCE_CID, ORIGINAL_DESTINATION_CID, Parameters};
+use super::protection::Protection;
+use super::seen::{self, Level, SeenClose, SeenFrame, SeenPacket};
+use super::space::Space;
+use crate::network::{Arrivals, Party, Transmit};
+
+/// Bytes of the connection IDs that the scripted peer chooses.
+const CID_LENGTH: usize = 8;
+
+/// A peer that does the handshake by itself and then says what it is told to.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent settings and facts"
+)]
+pub struct ScriptedPeer {
+    /// Whether TLS bytes and HANDSHAKE_DONE are sent without being asked for.
+    pub is_automatic: bool,
+    /// Whether what arrives is acknowledged without being asked for.
+    pub acknowledges: bool,
+    side: Side,
+    server: Option<Arc<rustls::ServerConfig>>,
+    parameters: Parameters,
+    session: Option<Connection>,
+    write_level: Level,
+    spaces: [Space; 3],
+    /// The key phases of packets that are sent and received.
+    phases: (usize, usize),
+    local_cid: Vec<u8>,
+    remote_cid: Vec<u8>,
+    remote: Option<SocketAddr>,
+    token: Vec<u8>,
+    has_spoken: bool,
+    is_done_sent: bool,
+    outbox: VecDeque<Vec<u8>>,
+    ecn: Ecn,
+    datagrams: usize,
+    packets: Vec<SeenPacket>,
+    unreadable: Vec<Vec<u8>>,
+    retries: usize,
+    versions: Vec<u32>,
+    tls_error: Option<rustls::Error>,
+}
+
+impl fmt::Debug for ScriptedPeer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptedPeer")
+            .field("side", &self.side)
+            .field("packets", &self.packets)
+            .field("tls_error", &self.tls_error)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ScriptedPeer {
+    /// A client of the server at `remote`. Its first flight leaves when it gets its first turn to send.
+    ///
+    /// # Panics
+    ///
+    /// If `name` is neither a DNS name nor an address.
+    #[must_use]
+    pub fn client(
+        config: rustls::ClientConfig,
+        name: &str,
+        mut parameters: Parameters,
+        remote: SocketAddr,
+        seed: u8,
+    ) -> Self {
+        let mut random = Random::from_seed([seed; 32]);
+        let local_cid = random.array::<CID_LENGTH>().to_vec();
+        let remote_cid = random.array::<CID_LENGTH>().to_vec();
+        parameters.fill_in(INITIAL_SOURCE_CID, &local_cid);
+        let name = ServerName::try_from(name.to_owned()).unwrap();
+        let session =
+            ClientConnection::new(Arc::new(config), Version::V1, name, parameters.encode());
+        let mut peer = Self::new(Side::Client, parameters, local_cid);
+        peer.remote = Some(remote);
+        peer.initial_space().protection = Some(Protection::initial(&remote_cid, Side::Client));
+        peer.remote_cid = remote_cid;
+        peer.session = Some(session.unwrap().into());
+        peer.pump();
+        peer
+    }
+
+    /// A server that waits for one client.
+    #[must_use]
+    pub fn server(config: rustls::ServerConfig, parameters: Parameters, seed: u8) -> Self {
+        let mut random = Random::from_seed([seed; 32]);
+        let local_cid = random.array::<CID_LENGTH>().to_vec();
+        let mut peer = Self::new(Side::Server, parameters, local_cid);
+        peer.server = Some(Arc::new(config));
+        peer
+    }
+
+    fn new(side: Side, parameters: Parameters, local_cid: Vec<u8>) -> Self {
+        Self {
+            is_automatic: true,
+            acknowledges: true,
+            side,
+            server: None,
+            parameters,
+            session: None,
+            write_level: Level::Initial,
+            spaces: Default::default(),
+            phases: (0, 0),
+            local_cid,
+            remote_cid: Vec::new(),
+            remote: None,
+            token: Vec::new(),
+            has_spoken: false,
+            is_done_sent: false,
+            outbox: VecDeque::new(),
+            ecn: Ecn::NotEct,
+            datagrams: 0,
+            packets: Vec::new(),
+            unreadable: Vec::new(),
+            retries: 0,
+            versions: Vec::new(),
+            tls_error: None,
+        }
+    }
+
+    /// Whether the handshake is complete on this side.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        let has_keys = self.space(Level::OneRtt).protection.is_some();
+        let is_over = |session: &Connection| !session.is_handshaking();
+        has_keys && self.session.as_ref().is_some_and(is_over)
+    }
+
+    /// Sends frames in a packet of their own.
+    pub fn send(&mut self, level: Level, frames: &[u8]) {
+        let packet = self.seal(&Draft::new(level, frames));
+        self.send_datagram(packet);
+    }
+
+    /// Makes a packet.
+    ///
+    /// # Panics
+    ///
+    /// If there are no keys for its level yet.
+    pub fn seal(&mut self, draft: &Draft<'_>) -> Vec<u8> {
+        let key_phase = if draft.level == Level::OneRtt {
+            self.phases.0
+        } else {
+            0
+        };
+        let space = &mut self.spaces[index(draft.level)];
+        let number = draft.number.unwrap_or(space.next_number);
+        space.next_number = space.next_number.max(number + 1);
+        let to = Addressing {
+            destination: &self.remote_cid,
+            source: &self.local_cid,
+            token: &self.token,
+            key_phase: key_phase % 2 == 1,
+            number,
+        };
+        let unpadded = header(draft, &to, draft.frames.len()).len() + draft.frames.len() + 16;
+        let padding = draft.size.saturating_sub(unpadded);
+        let payload = [draft.frames, &vec![0; padding]].concat();
+        let header = header(draft, &to, payload.len());
+        let protection = space.protection.as_mut().unwrap();
+        let header = (header.as_slice(), draft.number_length);
+        protection.seal(key_phase, number, header, &payload)
+    }
+
+    /// Sends any bytes.
+    pub fn send_datagram(&mut self, bytes: Vec<u8>) {
+        self.outbox.push_back(bytes);
+    }
+
+    /// The ECN mark of datagrams from now on.
+    pub const fn set_ecn(&mut self, ecn: Ecn) {
+        self.ecn = ecn;
+    }
+
+    /// Seals 1-RTT packets with the keys of the next key phase from now on.
+    pub const fn update_keys(&mut self) {
+        self.phases.0 += 1;
+    }
+
+    /// The key phases, counted from 0, of packets sent and received.
+    #[must_use]
+    pub const fn phases(&self) -> (usize, usize) {
+        self.phases
+    }
+
+    /// All TLS bytes of a level so far. The script sends them itself, also those that were due.
+    pub fn take_crypto(&mut self, level: Level) -> Vec<u8> {
+        let space = &mut self.spaces[index(level)];
+        space.skip_crypto();
+        space.all_crypto().to_vec()
+    }
+
+    /// The connection ID that the other end has to use.
+    #[must_use]
+    pub fn local_cid(&self) -> &[u8] {
+        &self.local_cid
+    }
+
+    /// The connection ID of the other end.
+    #[must_use]
+    pub fn remote_cid(&self) -> &[u8] {
+        &self.remote_cid
+    }
+
+    /// Changes the destination of packets from now on.
+    pub fn set_remote_cid(&mut self, cid: &[u8]) {
+        self.remote_cid = cid.to_vec();
+    }
+
+    /// The token that Initial packets carry, which a Retry sets.
+    #[must_use]
+    pub fn token(&self) -> &[u8] {
+        &self.token
+    }
+
+    /// Changes the token.
+    pub fn set_token(&mut self, token: &[u8]) {
+        self.token = token.to_vec();
+    }
+
+    /// The number of the next packet of a level.
+    #[must_use]
+    pub const fn next_number(&self, level: Level) -> u64 {
+        self.space(level).next_number
+    }
+
+    /// All packets that arrived, in order.
+    #[must_use]
+    pub fn packets(&self) -> &[SeenPacket] {
+        &self.packets
+    }
+
+    /// All frames of a level that arrived, in order.
+    pub fn frames(&self, level: Level) -> impl Iterator<Item = &SeenFrame> {
+        let of_level = self
+            .packets
+            .iter()
+            .filter(move |packet| packet.level == level);
+        of_level.flat_map(|packet| &packet.frames)
+    }
+
+    /// Forgets the packets that arrived so far.
+    pub fn forget(&mut self) {
+        self.packets.clear();
+    }
+
+    /// The first CONNECTION_CLOSE frame that arrived.
+    #[must_use]
+    pub fn close(&self) -> Option<&SeenClose> {
+        let mut frames = self.packets.iter().flat_map(|packet| &packet.frames);
+        frames.find_map(SeenFrame::as_close)
+    }
+
+    /// The code of the first CONNECTION_CLOSE frame.
+    #[must_use]
+    pub fn close_code(&self) -> Option<u64> {
+        self.close().map(|close| close.code)
+    }
+
+    /// Packets that could not be opened: stateless resets, and what came before its keys.
+    #[must_use]
+    pub fn unreadable(&self) -> &[Vec<u8>] {
+        &self.unreadable
+    }
+
+    /// How many datagrams have arrived.
+    #[must_use]
+    pub const fn datagrams(&self) -> usize {
+        self.datagrams
+    }
+
+    /// How many Retry packets have arrived; each is followed while the peer is automatic.
+    #[must_use]
+    pub const fn retries(&self) -> usize {
+        self.retries
+    }
+
+    /// The versions of the last Version Negotiation packet.
+    #[must_use]
+    pub fn versions(&self) -> &[u32] {
+        &self.versions
+    }
+
+    /// The other end's transport parameters, as TLS has given them.
+    #[must_use]
+    pub fn remote_parameters(&self) -> Option<&[u8]> {
+        let session = self.session.as_ref()?;
+        session.quic_transport_parameters()
+    }
+
+    /// What TLS found wrong with the other end.
+    #[must_use]
+    pub const fn tls_error(&self) -> Option<&rustls::Error> {
+        self.tls_error.as_ref()
+    }
+
+    const fn space(&self, level: Level) -> &Space {
+        &self.spaces[index(level)]
+    }
+
+    const fn initial_space(&mut self) -> &mut Space {
+        &mut self.spaces[0]
+    }
+
+    fn on_datagram(&mut self, datagram: &[u8], remote: SocketAddr, at: Instant) {
+        self.remote.get_or_insert(remote);
+        let mut rest = datagram;
+        while !rest.is_empty() {
+            let length = match start(rest, self.local_cid.len()) {
+                Start::Sealed {
+                    level,
+                    destination,
+                    source,
+                    number_at,
+                    end,
+                } => {
+                    if level == Level::Initial {
+                        self.on_initial(destination, source);
+                    }
+                    self.on_packet(level, &rest[..end], number_at, datagram.len(), at);
+                    end
+                }
+                Start::Retry { source, token } => {
+                    self.on_retry(source, token);
+                    rest.len()
+                }
+                Start::VersionNegotiation { versions } => {
+                    self.versions = versions;
+                    rest.len()
+                }
+                Start::Unknown => {
+                    self.unreadable.push(rest.to_vec());
+                    rest.len()
+                }
+            };
+            rest = &rest[length..];
+        }
+        self.datagrams += 1;
+    }
+
+    /// Learns the other end's connection ID; a server learns the keys, too.
+    fn on_initial(&mut self, destination: &[u8], source: &[u8]) {
+        if std::mem::replace(&mut self.has_spoken, true) {
+            return;
+        }
+        self.remote_cid = source.to_vec();
+        let Some(config) = self.server.take() else {
+            return;
+        };
+        self.parameters
+            .fill_in(ORIGINAL_DESTINATION_CID, destination);
+        self.parameters.fill_in(INITIAL_SOURCE_CID, &self.local_cid);
+        let session = ServerConnection::new(config, Version::V1, self.parameters.encode());
+        self.session = Some(session.unwrap().into());
+        self.initial_space().protection = Some(Protection::initial(destination, Side::Server));
+    }
+
+    fn on_retry(&mut self, source: &[u8], token: &[u8]) {
+        self.retries += 1;
+        if self.is_automatic && self.side == Side::Client {
+            self.remote_cid = source.to_vec();
+            self.token = token.to_vec();
+            let space = self.initial_space();
+            space.protection = Some(Protection::initial(source, Side::Client));
+            space.rewind();
+        }
+    }
+
+    fn on_packet(
+        &mut self,
+        level: Level,
+        packet: &[u8],
+        number_at: usize,
+        datagram_length: usize,
+        at: Instant,
+    ) {
+        let space = &mut self.spaces[index(level)];
+        let expected = space.expected();
+        let current = self.phases.1;
+        let mut phase = 0;
+        let opened = space.protection.as_mut().and_then(|protection| {
+            protection.open(packet, number_at, expected, |first| {
+                let is_odd = first & 4 != 0;
+                let is_other = level == Level::OneRtt && is_odd != (current % 2 == 1);
+                phase = if level == Level::OneRtt { current } else { 0 } + usize::from(is_other);
+                phase
+            })
+        });
+        let Some(opened) = opened else {
+            self.unreadable.push(packet.to_vec());
+            return;
+        };
+        if level == Level::OneRtt {
+            self.phases = (self.phases.0.max(phase), phase);
+        }
+        let frames = seen::frames(&opened.payload);
+        self.spaces[index(level)].on_packet(opened.number, &frames);
+        self.packets.push(SeenPacket {
+            at,
+            level,
+            number: opened.number,
+            datagram: self.datagrams,
+            datagram_length,
+            frames,
+        });
+        self.read_tls(level);
+        self.pump();
+    }
+
+    fn read_tls(&mut self, level: Level) {
+        let space = &mut self.spaces[index(level)];
+        while let (Some(session), Some(bytes)) = (&mut self.session, space.read_crypto()) {
+            if let Err(error) = session.read_hs(&bytes) {
+                self.tls_error = Some(error);
+                return;
+            }
+        }
+    }
+
+    /// Takes what TLS has to say, and the keys that it has come to.
+    fn pump(&mut self) {
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        loop {
+            let mut bytes = Vec::new();
+            let change = session.write_hs(&mut bytes);
+            self.spaces[index(self.write_level)].write_crypto(&bytes);
+            let Some(change) = change else {
+                if bytes.is_empty() {
+                    return;
+                }
+                continue;
+            };
+            self.write_level = match change {
+                rustls::quic::KeyChange::Handshake { .. } => Level::Handshake,
+                rustls::quic::KeyChange::OneRtt { .. } => Level::OneRtt,
+            };
+            let protection = Protection::from_tls(change);
+            self.spaces[index(self.write_level)].protection = Some(protection);
+        }
+    }
+
+    /// Puts what is due into datagrams.
+    fn flush(&mut self) {
+        for level in [Level::Initial, Level::Handshake, Level::OneRtt] {
+            let space = &mut self.spaces[index(level)];
+            if space.protection.is_none() {
+                return;
+            }
+            if !self.acknowledges {
+                space.owes_ack = false;
+            }
+            loop {
+                let mut due = self.spaces[index(level)].take_due();
+                let is_server = self.side == Side::Server && self.is_complete();
+                if level == Level::OneRtt && is_server && !self.is_done_sent {
+                    self.is_done_sent = true;
+                    due.extend(super::frames::handshake_done());
+                }
+                if due.is_empty() {
+                    break;
+                }
+                self.send(level, &due);
+            }
+        }
+    }
+}
+
+impl Party for ScriptedPeer {
+    fn receive(&mut self, datagrams: Arrivals<'_>, now: Instant) {
+        for datagram in datagrams {
+            self.on_datagram(datagram.payload, datagram.remote, now);
+        }
+    }
+
+    fn transmit(&mut self, _: Instant, buffer: &mut BatchBuffer) -> Transmit {
+        if self.is_automatic {
+            self.flush();
+        }
+        let (Some(remote), Some(bytes)) = (self.remote, self.outbox.pop_front()) else {
+            return Transmit::Nothing;
+        };
+        buffer.bytes_mut()[..bytes.len()].copy_from_slice(&bytes);
+        Transmit::Batch(BatchHead {
+            remote,
+            local: None,
+            ecn: self.ecn,
+            length: bytes.len(),
+            segment: bytes.len(),
+        })
+    }
+}
+
+const fn index(level: Level) -> usize {
+    match level {
+        Level::Initial => 0,
+        Level::Handshake => 1,
+        Level::OneRtt => 2,
+    }
+}
