@@ -74,3 +74,5 @@ pub(crate) const LEAST_FRAGMENT: u64 = 32;
 
 /// CRYPTO data that is held ahead of what TLS has read.
 pub(crate) const CRYPTO_BUFFER: u64 = 64 << 10;
+/// The longest ClientHello, in bytes: post-quantum key shares and tickets fit several times.
+pub(crate) const MAX_CLIENT_HELLO: usize = 16 << 10;

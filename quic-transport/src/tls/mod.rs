@@ -11,11 +11,23 @@ mod schedule;
 mod forgeries;
 mod one_rtt;
 mod retry;
+mod clock;
+mod secrets;
+mod verify;
+mod failure;
+mod config;
+mod client_hello;
+mod session;
+#[cfg(test)]
+mod handshake_tests;
 #[cfg(test)]
 mod vectors;
 
+pub use clock::WallClock;
+pub use config::{ClientConfig, ServerConfig};
 pub use suite::CipherSuite;
 
+pub(crate) use client_hello::ClientHello;
 pub(crate) use forgeries::Forgeries;
 pub(crate) use one_rtt::{NotOpened, OneRttKeys, Opened, Phase};
 pub(crate) use protect::{
@@ -24,6 +36,7 @@ pub(crate) use protect::{
 };
 pub(crate) use retry::{RETRY_TAG_LENGTH, is_retry_authentic, retry_tag};
 pub(crate) use schedule::initial_keys;
+pub(crate) use session::{NewKeys, Session};
 
 /// The bytes that hexadecimal digits stand for, spaces and line ends left out.
 #[cfg(test)]

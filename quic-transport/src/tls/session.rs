@@ -1,0 +1,239 @@
+//! One handshake: rustls in, rustls out, and the keys of each level as they come
+//! ([RFC 9001, section 4.1](https://www.rfc-editor.org/rfc/rfc9001#section-4.1)).
+
+use std::sync::Arc;
+
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::quic::{ClientConnection, Connection, KeyChange, ServerConnection};
+use rustls::{CommonState, HandshakeKind};
+
+use super::config::{ClientConfig, ServerConfig};
+use super::failure;
+use super::one_rtt::OneRttKeys;
+use super::protect::LevelKeys;
+use super::schedule::{Secret, TrafficSecret};
+use super::secrets::SecretLog;
+use super::suite::CipherSuite;
+use crate::error::{ApiError, Error};
+use crate::wire::{Level, Side, Version};
+
+/// The type of the CRYPTO frame.
+const CRYPTO: u64 = 0x06;
+
+/// The TLS side of a connection.
+pub(crate) struct Session {
+    tls: Connection,
+    log: Arc<SecretLog>,
+    side: Side,
+    version: Version,
+    /// Whether the handshake keys are out, so that the Initial level has ended.
+    has_handshake_keys: bool,
+}
+
+/// Keys that became available.
+#[derive(Debug)]
+pub(crate) enum NewKeys {
+    /// For Handshake packets.
+    Handshake(Box<LevelKeys>),
+    /// For 1-RTT packets. A server may seal with them at once, and opens nothing before its handshake is complete
+    /// (RFC 9001, 5.7).
+    OneRtt(Box<OneRttKeys>),
+}
+
+impl Session {
+    /// Begins a handshake with the server called `name`, a DNS name or an IP address; `parameters` are our transport
+    /// parameters, encoded.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError::ServerName`], or [`ApiError::Tls`] when rustls refuses the configuration.
+    pub(crate) fn client(
+        config: &ClientConfig,
+        version: Version,
+        name: &str,
+        parameters: &[u8],
+    ) -> Result<Self, ApiError> {
+        let name =
+            ServerName::try_from(name.to_owned()).map_err(|_invalid| ApiError::ServerName)?;
+        let mut tls = config.rustls().clone();
+        let log = Arc::new(SecretLog::new(Arc::clone(&tls.key_log)));
+        tls.key_log = Arc::<SecretLog>::clone(&log);
+        let tls = ClientConnection::new(Arc::new(tls), QUIC, name, parameters.to_vec())
+            .map_err(|error| ApiError::Tls(failure::reason(&error)))?;
+        Ok(Self::new(tls.into(), log, Side::Client, version))
+    }
+
+    /// Answers a handshake; `parameters` are our transport parameters, encoded, and `prefers_chacha20` is what the
+    /// ClientHello says.
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError::Tls`] when rustls refuses the configuration.
+    pub(crate) fn server(
+        config: &ServerConfig,
+        version: Version,
+        parameters: &[u8],
+        prefers_chacha20: bool,
+    ) -> Result<Self, ApiError> {
+        let mut tls = config.rustls().clone();
+        tls.ignore_client_order &= !prefers_chacha20;
+        let log = Arc::new(SecretLog::new(Arc::clone(&tls.key_log)));
+        tls.key_log = Arc::<SecretLog>::clone(&log);
+        let tls = ServerConnection::new(Arc::new(tls), QUIC, parameters.to_vec())
+            .map_err(|error| ApiError::Tls(failure::reason(&error)))?;
+        Ok(Self::new(tls.into(), log, Side::Server, version))
+    }
+
+    const fn new(tls: Connection, log: Arc<SecretLog>, side: Side, version: Version) -> Self {
+        Self {
+            tls,
+            log,
+            side,
+            version,
+            has_handshake_keys: false,
+        }
+    }
+
+    /// Takes the next bytes of the CRYPTO stream of `level`, in order and each once.
+    ///
+    /// # Errors
+    ///
+    /// CRYPTO_ERROR with the alert, and PROTOCOL_VIOLATION for data of a level that has ended or not begun
+    /// (RFC 9001, 4.1.3).
+    pub(crate) fn read(&mut self, level: Level, data: &[u8]) -> Result<(), Error> {
+        if level != self.read_level() {
+            return Err(Error::protocol(
+                CRYPTO,
+                "CRYPTO data at a level that has ended or not begun",
+            ));
+        }
+        let outcome = self.tls.read_hs(data);
+        outcome.map_err(|error| failure::error(&error, self.tls.alert()))
+    }
+
+    /// The level whose CRYPTO data comes next.
+    #[must_use]
+    pub(crate) fn read_level(&self) -> Level {
+        if !self.has_handshake_keys {
+            Level::Initial
+        } else if self.is_handshaking() {
+            Level::Handshake
+        } else {
+            Level::OneRtt
+        }
+    }
+
+    /// Appends the handshake bytes to be sent, up to the next change of keys; to be called until it appends nothing and
+    /// returns `None`.
+    ///
+    /// The bytes belong to the level that was current before the keys that are returned.
+    pub(crate) fn write(&mut self, out: &mut Vec<u8>) -> Option<NewKeys> {
+        let change = self.tls.write_hs(out)?;
+        let keys = match change {
+            KeyChange::Handshake { .. } => {
+                self.has_handshake_keys = true;
+                self.log.take_handshake().and_then(|secrets| {
+                    let (local, remote) = self.directions(secrets)?;
+                    let keys = LevelKeys::new(&local, &remote);
+                    Some(NewKeys::Handshake(Box::new(keys)))
+                })
+            }
+            KeyChange::OneRtt { .. } => self.log.take_one_rtt().and_then(|secrets| {
+                let (local, remote) = self.directions(secrets)?;
+                let keys = OneRttKeys::new(local, &remote);
+                Some(NewKeys::OneRtt(Box::new(keys)))
+            }),
+        };
+        debug_assert!(keys.is_some(), "rustls logs a secret before its keys");
+        keys
+    }
+
+    /// The local and the remote secret, of those of the client and the server.
+    fn directions(&self, secrets: (Secret, Secret)) -> Option<(TrafficSecret, TrafficSecret)> {
+        let suite = self.suite()?;
+        let (client, server) = secrets;
+        let (local, remote) = match self.side {
+            Side::Client => (client, server),
+            Side::Server => (server, client),
+        };
+        Some((
+            TrafficSecret::new(suite, self.version, local),
+            TrafficSecret::new(suite, self.version, remote),
+        ))
+    }
+
+    /// Whether the handshake isn't complete yet.
+    #[must_use]
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.state().is_handshaking()
+    }
+
+    /// Whether an earlier session was resumed; known when the handshake is complete.
+    #[must_use]
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.state().handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    /// The peer's transport parameters, encoded; not to be relied on before the handshake is complete.
+    #[must_use]
+    pub(crate) fn peer_transport_parameters(&self) -> Option<&[u8]> {
+        self.tls.quic_transport_parameters()
+    }
+
+    /// The application protocol chosen.
+    #[must_use]
+    pub(crate) fn alpn(&self) -> Option<&[u8]> {
+        self.state().alpn_protocol()
+    }
+
+    /// The cipher suite chosen.
+    #[must_use]
+    pub(crate) fn suite(&self) -> Option<CipherSuite> {
+        CipherSuite::from_rustls(self.state().negotiated_cipher_suite()?)
+    }
+
+    /// The name of the cipher suite chosen; empty while there is none.
+    #[must_use]
+    pub(crate) fn cipher_suite(&self) -> &'static str {
+        self.suite().map_or("", CipherSuite::name)
+    }
+
+    /// The name of the key exchange group chosen; empty while there is none.
+    #[must_use]
+    pub(crate) fn key_exchange_group(&self) -> &'static str {
+        let group = self.state().negotiated_key_exchange_group();
+        group.map_or("", |group| group.name().as_str().unwrap_or("unknown"))
+    }
+
+    /// The server name that the client asked for, on the server.
+    #[must_use]
+    pub(crate) fn server_name(&self) -> Option<&str> {
+        match &self.tls {
+            Connection::Server(server) => server.server_name(),
+            Connection::Client(_) => None,
+        }
+    }
+
+    /// The peer's certificates, its own first.
+    #[must_use]
+    pub(crate) fn peer_certificates(&self) -> Option<&[CertificateDer<'static>]> {
+        self.state().peer_certificates()
+    }
+
+    fn state(&self) -> &CommonState {
+        &self.tls
+    }
+}
+
+/// rustls' version says only where the transport parameters go, and that is the same in all of ours.
+const QUIC: rustls::quic::Version = rustls::quic::Version::V1;
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("side", &self.side)
+            .field("version", &self.version)
+            .field("is_handshaking", &self.is_handshaking())
+            .finish_non_exhaustive()
+    }
+}
