@@ -1,7 +1,7 @@
 //! The order of the `mod` lines in `lib.rs` is the layering of a crate: a module names only modules above it.
 //!
 //! Sources are read as tokens, not compiled: paths that begin with `crate::` or `super::` are resolved to modules and
-//! compared with the order of declarations. Modules in [`METHODS`] are held to more: the files of such a module are
+//! compared with the order of declarations. Modules in `METHODS` are held to more: the files of such a module are
 //! layered among themselves, and what each adds to the type that they share calls only methods of the files above it.
 //! Unit tests (`#[cfg(test)]`) may name anything.
 
