@@ -9,6 +9,7 @@ mod labels;
 mod protect;
 mod schedule;
 mod forgeries;
+mod phases;
 mod one_rtt;
 mod retry;
 mod clock;
@@ -29,7 +30,8 @@ pub use suite::CipherSuite;
 
 pub(crate) use client_hello::ClientHello;
 pub(crate) use forgeries::Forgeries;
-pub(crate) use one_rtt::{NotOpened, OneRttKeys, Opened, Phase};
+pub(crate) use one_rtt::OneRttKeys;
+pub(crate) use phases::{NotOpened, Opened, Phase};
 pub(crate) use protect::{
     HeaderKey, LevelKeys, LocalKeys, OpenKey, RemoteKeys, SAMPLE_LENGTH, SealKey, TAG_LENGTH,
     Unprotected,

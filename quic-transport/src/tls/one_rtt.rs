@@ -1,11 +1,11 @@
 //! The keys of 1-RTT packets and their updates
 //! ([RFC 9001, section 6](https://www.rfc-editor.org/rfc/rfc9001#section-6)).
 //!
-//! The next receive key always exists before a packet can ask for it, and which key a packet gets is decided from its
-//! number and phase bit before it is touched: a forged phase bit costs what any other forged packet costs. When an
-//! update may begin, and when old keys are dropped, the connection says, since both depend on time.
+//! When an update may begin, and when old keys are dropped, the connection says, since both depend on time; what a
+//! packet or an acknowledgment means for the keys is decided here.
 
-use super::protect::{HeaderKey, LocalKeys, OpenKey, SealKey};
+use super::phases::{NotOpened, Opened, Phase, RemotePhases};
+use super::protect::{HeaderKey, LocalKeys, RemoteKeys};
 use super::schedule::TrafficSecret;
 use super::suite::CipherSuite;
 use crate::error::Error;
@@ -22,91 +22,21 @@ pub(crate) struct OneRttKeys {
     first_sent: Option<u64>,
     /// Whether a packet of this phase has been acknowledged, so that the next update is allowed.
     acked: bool,
-    /// Whether the peer began this phase and has seen no acknowledgment in it from us.
-    answer_owed: bool,
     remote: RemotePhases,
-    phase: bool,
+    remote_header: HeaderKey,
     generation: u64,
-}
-
-/// The receive keys around the current phase.
-struct RemotePhases {
-    header: HeaderKey,
-    previous: Option<OpenKey>,
-    current: OpenKey,
-    next: OpenKey,
-    /// The secret of `next`.
-    next_secret: TrafficSecret,
-    /// The lowest number received in this phase; `None` between our update and the peer's answer.
-    first: Option<u64>,
-    /// The highest number received in this phase.
-    last: Option<u64>,
-    /// The highest number received in earlier phases.
-    last_before: Option<u64>,
-}
-
-/// Which key a packet gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Choice {
-    Previous,
-    Current,
-    Next,
-}
-
-/// What a packet meant for the phase of the keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
-    /// Sealed with the keys of the current phase.
-    Current,
-    /// Sealed with those before: the packet was delayed.
-    Previous,
-    /// The first packet of the peer's answer to our update: old keys may be dropped after 3 PTO.
-    Confirmed,
-    /// The peer began an update, which has been followed: old keys may be dropped after 3 PTO.
-    Updated,
-}
-
-/// A packet that was opened.
-#[derive(Debug)]
-pub(crate) struct Opened<'p> {
-    /// The plaintext, in place.
-    pub(crate) payload: &'p mut [u8],
-    /// What it meant for the keys.
-    pub(crate) phase: Phase,
-}
-
-/// Why a packet wasn't opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotOpened {
-    /// It isn't authentic: to be counted and dropped.
-    Forged,
-    /// It is, and breaks the rules of key updates.
-    Invalid(Error),
 }
 
 impl OneRttKeys {
     pub(super) fn new(local: TrafficSecret, remote: &TrafficSecret) -> Self {
-        let next_secret = remote.next();
+        let RemoteKeys { packet, header } = remote.remote_keys();
         Self {
-            local: LocalKeys {
-                packet: local.seal_key(),
-                header: local.header_key(),
-            },
+            local: local.local_keys(),
             local_secret: local,
             first_sent: None,
             acked: false,
-            answer_owed: false,
-            remote: RemotePhases {
-                header: remote.header_key(),
-                previous: None,
-                current: remote.open_key(),
-                next: next_secret.open_key(),
-                next_secret,
-                first: Some(0),
-                last: None,
-                last_before: None,
-            },
-            phase: false,
+            remote: RemotePhases::new(packet, remote),
+            remote_header: header,
             generation: 0,
         }
     }
@@ -115,7 +45,7 @@ impl OneRttKeys {
     #[inline]
     #[must_use]
     pub(crate) const fn phase(&self) -> bool {
-        self.phase
+        self.remote.phase()
     }
 
     /// How many updates there have been, from either side.
@@ -141,7 +71,7 @@ impl OneRttKeys {
     #[inline]
     #[must_use]
     pub(crate) const fn remote_header(&self) -> &HeaderKey {
-        &self.remote.header
+        &self.remote_header
     }
 
     /// Encrypts a packet in place with the keys of the current phase, see [`SealKey::seal`].
@@ -166,103 +96,32 @@ impl OneRttKeys {
         header_length: usize,
         packet: &'p mut [u8],
     ) -> Result<Opened<'p>, NotOpened> {
-        let choice = self.choose(number, phase);
-        let key = match choice {
-            Choice::Current => &self.remote.current,
-            // A key that was dropped is replaced by one that can't fit, so that the time taken tells nothing (6.3).
-            Choice::Previous => self.remote.previous.as_ref().unwrap_or(&self.remote.next),
-            Choice::Next => &self.remote.next,
-        };
-        let payload = key
-            .open(number, header_length, packet)
-            .ok_or(NotOpened::Forged)?;
-        let phase = match choice {
-            Choice::Current => self.on_current(number)?,
-            Choice::Previous => self.on_previous(number)?,
-            Choice::Next => self.on_next(number)?,
-        };
-        Ok(Opened { payload, phase })
-    }
-
-    /// RFC 9001, 6.5: a number before the current phase means the previous keys, one within or after it the next.
-    #[inline]
-    const fn choose(&self, number: u64, phase: bool) -> Choice {
-        if phase == self.phase {
-            return Choice::Current;
+        let opened = self.remote.open(number, phase, header_length, packet)?;
+        if opened.phase == Phase::Updated {
+            self.rotate_local();
         }
-        match self.remote.first {
-            Some(first) if number >= first => Choice::Next,
-            _ => Choice::Previous,
-        }
-    }
-
-    #[inline]
-    fn on_current(&mut self, number: u64) -> Result<Phase, NotOpened> {
-        let remote = &mut self.remote;
-        if remote.last_before.is_some_and(|last| number < last) {
-            return Err(older_keys_after_newer());
-        }
-        remote.last = remote.last.max(Some(number));
-        let phase = if remote.first.is_some() {
-            Phase::Current
-        } else {
-            Phase::Confirmed
-        };
-        remote.first = Some(remote.first.map_or(number, |first| first.min(number)));
-        Ok(phase)
-    }
-
-    fn on_previous(&mut self, number: u64) -> Result<Phase, NotOpened> {
-        let remote = &mut self.remote;
-        if remote.previous.is_none() {
-            // The next key fitted a number below the phase: the peer went back.
-            return Err(older_keys_after_newer());
-        }
-        remote.last_before = remote.last_before.max(Some(number));
-        Ok(Phase::Previous)
-    }
-
-    fn on_next(&mut self, number: u64) -> Result<Phase, NotOpened> {
-        if self.answer_owed {
-            return Err(NotOpened::Invalid(Error::new(
-                TransportErrorCode::KEY_UPDATE_ERROR,
-                0,
-                "a second key update before the first was acknowledged",
-            )));
-        }
-        if self.remote.last.is_some_and(|last| number < last) {
-            return Err(older_keys_after_newer());
-        }
-        self.rotate();
-        self.remote.first = Some(number);
-        self.remote.last = Some(number);
-        self.answer_owed = true;
-        Ok(Phase::Updated)
+        Ok(opened)
     }
 
     /// Moves both directions to the next phase.
-    #[cold]
     fn rotate(&mut self) {
+        self.remote.rotate();
+        self.rotate_local();
+    }
+
+    #[cold]
+    fn rotate_local(&mut self) {
         self.local_secret = self.local_secret.next();
         self.local.packet = self.local_secret.seal_key();
         self.first_sent = None;
         self.acked = false;
-        let remote = &mut self.remote;
-        remote.next_secret = remote.next_secret.next();
-        let next = remote.next_secret.open_key();
-        let current = std::mem::replace(&mut remote.next, next);
-        remote.previous = Some(std::mem::replace(&mut remote.current, current));
-        remote.last_before = remote.last_before.max(remote.last);
-        remote.first = None;
-        remote.last = None;
-        self.phase = !self.phase;
         self.generation = self.generation.saturating_add(1);
     }
 
     /// An acknowledgment is being sent, sealed with the keys of the current phase.
     #[inline]
     pub(crate) const fn on_ack_sent(&mut self) {
-        self.answer_owed = false;
+        self.remote.on_ack_sent();
     }
 
     /// The peer acknowledged `largest`, in a packet whose own phase was `carrier`.
@@ -292,7 +151,7 @@ impl OneRttKeys {
     /// The handshake must be confirmed too, and 3 PTO should have passed since the last update.
     #[must_use]
     pub(crate) const fn can_update(&self) -> bool {
-        self.acked && self.remote.first.is_some()
+        self.acked && self.remote.is_answered()
     }
 
     /// Begins an update: whatever is sealed from now on has the new phase. `false`, and nothing changes, when it isn't
@@ -307,15 +166,13 @@ impl OneRttKeys {
 
     /// Drops the keys of the phase before, 3 PTO after [`Phase::Updated`] or [`Phase::Confirmed`] (RFC 9001, 6.5).
     pub(crate) const fn drop_previous(&mut self) {
-        if self.remote.first.is_some() {
-            self.remote.previous = None;
-        }
+        self.remote.drop_previous();
     }
 
     /// Whether keys of the phase before are still held.
     #[must_use]
     pub(crate) const fn has_previous(&self) -> bool {
-        self.remote.previous.is_some()
+        self.remote.has_previous()
     }
 
     /// Whether an update is due, `next` being the next number to be sealed: the limit on one key's use is near.
@@ -350,15 +207,6 @@ impl std::fmt::Debug for OneRttKeys {
             .field("generation", &self.generation)
             .finish_non_exhaustive()
     }
-}
-
-#[cold]
-const fn older_keys_after_newer() -> NotOpened {
-    NotOpened::Invalid(Error::new(
-        TransportErrorCode::KEY_UPDATE_ERROR,
-        0,
-        "old keys used for a higher packet number than new ones",
-    ))
 }
 
 #[cfg(test)]
@@ -549,9 +397,7 @@ mod tests {
         let (_, after, mut ours, mut theirs) = updated(&[0], &[1]);
         assert_eq!(open(&mut theirs, &after[0]), Ok(Phase::Updated));
         // The peer can't know that its packet arrived, and goes on all the same.
-        ours.remote.first = Some(0);
-        ours.on_acked(1, Phase::Confirmed).unwrap();
-        assert!(ours.update());
+        ours.rotate();
         let again = seal(&mut ours, 2);
         assert!(is_update_error(open(&mut theirs, &again)));
     }

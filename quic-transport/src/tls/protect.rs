@@ -232,14 +232,8 @@ pub(crate) struct LevelKeys {
 impl LevelKeys {
     pub(super) fn new(local: &TrafficSecret, remote: &TrafficSecret) -> Self {
         Self {
-            local: LocalKeys {
-                packet: local.seal_key(),
-                header: local.header_key(),
-            },
-            remote: RemoteKeys {
-                packet: remote.open_key(),
-                header: remote.header_key(),
-            },
+            local: local.local_keys(),
+            remote: remote.remote_keys(),
             suite: local.suite(),
         }
     }
@@ -356,10 +350,14 @@ mod tests {
         let (header, mut packet) = packet("4200bff4", &[0x01]);
         secret.seal_key().seal(654_360_564, header, &mut packet);
         assert_eq!(packet[4..], hex("655e5cd55c41f69080575d7999c25a5bfb"));
-        secret.header_key().protect(&mut packet, 1, 3);
+        secret.local_keys().header.protect(&mut packet, 1, 3);
         assert_eq!(packet, hex("4cfe4189655e5cd55c41f69080575d7999c25a5bfb"));
 
-        let found = secret.header_key().unprotect(&mut packet, 1).unwrap();
+        let found = secret
+            .remote_keys()
+            .header
+            .unprotect(&mut packet, 1)
+            .unwrap();
         assert_eq!(
             found,
             Unprotected {
@@ -374,7 +372,7 @@ mod tests {
 
     #[test]
     fn header_protection_round_trips_for_every_length_and_form() {
-        let key = chacha20().header_key();
+        let key = chacha20().local_keys().header;
         for form in [0x40, 0xc0] {
             for length in 1..=4_u8 {
                 let mut packet: Vec<u8> = (100..140).collect();
@@ -401,7 +399,7 @@ mod tests {
     /// RFC 9001, 5.4.2: a packet without 4 + 16 bytes from the packet number on is dropped.
     #[test]
     fn a_packet_too_short_to_be_sampled_is_untouched() {
-        let key = chacha20().header_key();
+        let key = chacha20().local_keys().header;
         for length in 0..21 {
             let mut packet = vec![0x55; length];
             assert_eq!(key.unprotect(&mut packet, 1), None);

@@ -8,7 +8,7 @@ use ring::hkdf::{self, KeyType, Okm, Prk, Salt};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 use super::labels::{Labels, labels};
-use super::protect::{HeaderKey, LevelKeys, OpenKey, SealKey};
+use super::protect::{HeaderKey, LevelKeys, LocalKeys, OpenKey, RemoteKeys, SealKey};
 use super::suite::CipherSuite;
 use crate::wire::{ConnectionId, Side, Version};
 
@@ -58,24 +58,30 @@ impl TrafficSecret {
         self.suite
     }
 
+    /// The keys for what we send, when this is our secret.
+    pub(super) fn local_keys(&self) -> LocalKeys {
+        let prk = self.prk();
+        LocalKeys {
+            packet: self.seal_key_from(&prk),
+            header: self.header_key_from(&prk),
+        }
+    }
+
+    /// The keys for what we receive, when this is the peer's secret.
+    pub(super) fn remote_keys(&self) -> RemoteKeys {
+        let prk = self.prk();
+        RemoteKeys {
+            packet: self.open_key_from(&prk),
+            header: self.header_key_from(&prk),
+        }
+    }
+
     pub(super) fn seal_key(&self) -> SealKey {
-        let (key, iv) = self.packet_key();
-        SealKey::new(key, iv)
+        self.seal_key_from(&self.prk())
     }
 
     pub(super) fn open_key(&self) -> OpenKey {
-        let (key, iv) = self.packet_key();
-        OpenKey::new(key, iv)
-    }
-
-    pub(super) fn header_key(&self) -> HeaderKey {
-        let algorithm = self.suite.header_protection();
-        HeaderKey::new(expand_label(
-            &self.prk(),
-            self.labels().header,
-            algorithm,
-            |okm| okm.into(),
-        ))
+        self.open_key_from(&self.prk())
     }
 
     /// The secret that follows after a key update; the header key stays (RFC 9001, 6.1).
@@ -93,13 +99,29 @@ impl TrafficSecret {
         }
     }
 
-    fn packet_key(&self) -> (LessSafeKey, [u8; 12]) {
-        let prk = self.prk();
+    fn seal_key_from(&self, prk: &Prk) -> SealKey {
+        let (key, iv) = self.packet_key_from(prk);
+        SealKey::new(key, iv)
+    }
+
+    fn open_key_from(&self, prk: &Prk) -> OpenKey {
+        let (key, iv) = self.packet_key_from(prk);
+        OpenKey::new(key, iv)
+    }
+
+    fn packet_key_from(&self, prk: &Prk) -> (LessSafeKey, [u8; 12]) {
         let labels = self.labels();
-        let key: UnboundKey = expand_label(&prk, labels.key, self.suite.aead(), |okm| okm.into());
+        let key: UnboundKey = expand_label(prk, labels.key, self.suite.aead(), |okm| okm.into());
         let mut iv = [0; 12];
-        fill(&prk, labels.iv, &mut iv);
+        fill(prk, labels.iv, &mut iv);
         (LessSafeKey::new(key), iv)
+    }
+
+    fn header_key_from(&self, prk: &Prk) -> HeaderKey {
+        let algorithm = self.suite.header_protection();
+        HeaderKey::new(expand_label(prk, self.labels().header, algorithm, |okm| {
+            okm.into()
+        }))
     }
 
     fn prk(&self) -> Prk {

@@ -1,0 +1,214 @@
+//! The receive keys before, in and after the current key phase, and which of them a packet gets
+//! ([RFC 9001, sections 6.3 to 6.5](https://www.rfc-editor.org/rfc/rfc9001#section-6.3)).
+//!
+//! The next key always exists before a packet can ask for it, and the choice is made from the packet's number and phase
+//! bit before the packet is touched: a forged phase bit costs what any other forged packet costs.
+
+use super::protect::OpenKey;
+use super::schedule::TrafficSecret;
+use crate::error::Error;
+use crate::wire::TransportErrorCode;
+
+/// The receive keys around the current phase.
+pub(super) struct RemotePhases {
+    previous: Option<OpenKey>,
+    current: OpenKey,
+    next: OpenKey,
+    /// The secret of `next`.
+    next_secret: TrafficSecret,
+    /// The lowest number received in this phase; `None` between our update and the peer's answer.
+    first: Option<u64>,
+    /// The highest number received in this phase.
+    last: Option<u64>,
+    /// The highest number received in earlier phases.
+    last_before: Option<u64>,
+    /// Whether the peer began this phase and has seen no acknowledgment in it from us.
+    answer_owed: bool,
+    phase: bool,
+}
+
+/// Which key a packet gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Choice {
+    Previous,
+    Current,
+    Next,
+}
+
+/// What a packet meant for the phase of the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Sealed with the keys of the current phase.
+    Current,
+    /// Sealed with those before: the packet was delayed.
+    Previous,
+    /// The first packet of the peer's answer to our update: old keys may be dropped after 3 PTO.
+    Confirmed,
+    /// The peer began an update, which has been followed: old keys may be dropped after 3 PTO.
+    Updated,
+}
+
+/// A packet that was opened.
+#[derive(Debug)]
+pub(crate) struct Opened<'p> {
+    /// The plaintext, in place.
+    pub(crate) payload: &'p mut [u8],
+    /// What it meant for the keys.
+    pub(crate) phase: Phase,
+}
+
+/// Why a packet wasn't opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotOpened {
+    /// It isn't authentic: to be counted and dropped.
+    Forged,
+    /// It is, and breaks the rules of key updates.
+    Invalid(Error),
+}
+
+impl RemotePhases {
+    pub(super) fn new(current: OpenKey, secret: &TrafficSecret) -> Self {
+        let next_secret = secret.next();
+        Self {
+            previous: None,
+            current,
+            next: next_secret.open_key(),
+            next_secret,
+            first: Some(0),
+            last: None,
+            last_before: None,
+            answer_owed: false,
+            phase: false,
+        }
+    }
+
+    /// The current phase bit.
+    #[inline]
+    pub(super) const fn phase(&self) -> bool {
+        self.phase
+    }
+
+    /// Whether the peer is known to have followed into this phase.
+    pub(super) const fn is_answered(&self) -> bool {
+        self.first.is_some()
+    }
+
+    pub(super) const fn has_previous(&self) -> bool {
+        self.previous.is_some()
+    }
+
+    /// Drops the keys of the phase before, unless the peer may still be in it.
+    pub(super) const fn drop_previous(&mut self) {
+        if self.is_answered() {
+            self.previous = None;
+        }
+    }
+
+    #[inline]
+    pub(super) const fn on_ack_sent(&mut self) {
+        self.answer_owed = false;
+    }
+
+    /// Decrypts a packet in place, and moves to the next phase if that is what it shows.
+    #[inline]
+    pub(super) fn open<'p>(
+        &mut self,
+        number: u64,
+        phase: bool,
+        header_length: usize,
+        packet: &'p mut [u8],
+    ) -> Result<Opened<'p>, NotOpened> {
+        let choice = self.choose(number, phase);
+        let key = match choice {
+            Choice::Current => &self.current,
+            // A key that was dropped is replaced by one that can't fit, so that the time taken tells nothing (6.3).
+            Choice::Previous => self.previous.as_ref().unwrap_or(&self.next),
+            Choice::Next => &self.next,
+        };
+        let payload = key
+            .open(number, header_length, packet)
+            .ok_or(NotOpened::Forged)?;
+        let phase = match choice {
+            Choice::Current => self.on_current(number)?,
+            Choice::Previous => self.on_previous(number)?,
+            Choice::Next => self.on_next(number)?,
+        };
+        Ok(Opened { payload, phase })
+    }
+
+    /// RFC 9001, 6.5: a number before the current phase means the previous keys, one within or after it the next.
+    #[inline]
+    const fn choose(&self, number: u64, phase: bool) -> Choice {
+        if phase == self.phase {
+            return Choice::Current;
+        }
+        match self.first {
+            Some(first) if number >= first => Choice::Next,
+            _ => Choice::Previous,
+        }
+    }
+
+    #[inline]
+    fn on_current(&mut self, number: u64) -> Result<Phase, NotOpened> {
+        if self.last_before.is_some_and(|last| number < last) {
+            return Err(older_keys_after_newer());
+        }
+        self.last = self.last.max(Some(number));
+        let phase = if self.first.is_some() {
+            Phase::Current
+        } else {
+            Phase::Confirmed
+        };
+        self.first = Some(self.first.map_or(number, |first| first.min(number)));
+        Ok(phase)
+    }
+
+    fn on_previous(&mut self, number: u64) -> Result<Phase, NotOpened> {
+        if self.previous.is_none() {
+            // The next key fitted a number below the phase: the peer went back.
+            return Err(older_keys_after_newer());
+        }
+        self.last_before = self.last_before.max(Some(number));
+        Ok(Phase::Previous)
+    }
+
+    fn on_next(&mut self, number: u64) -> Result<Phase, NotOpened> {
+        if self.answer_owed {
+            return Err(NotOpened::Invalid(Error::new(
+                TransportErrorCode::KEY_UPDATE_ERROR,
+                0,
+                "a second key update before the first was acknowledged",
+            )));
+        }
+        if self.last.is_some_and(|last| number < last) {
+            return Err(older_keys_after_newer());
+        }
+        self.rotate();
+        self.first = Some(number);
+        self.last = Some(number);
+        self.answer_owed = true;
+        Ok(Phase::Updated)
+    }
+
+    /// Moves to the next phase, in which nothing has been received yet.
+    #[cold]
+    pub(super) fn rotate(&mut self) {
+        self.next_secret = self.next_secret.next();
+        let next = self.next_secret.open_key();
+        let current = std::mem::replace(&mut self.next, next);
+        self.previous = Some(std::mem::replace(&mut self.current, current));
+        self.last_before = self.last_before.max(self.last);
+        self.first = None;
+        self.last = None;
+        self.phase = !self.phase;
+    }
+}
+
+#[cold]
+const fn older_keys_after_newer() -> NotOpened {
+    NotOpened::Invalid(Error::new(
+        TransportErrorCode::KEY_UPDATE_ERROR,
+        0,
+        "old keys used for a higher packet number than new ones",
+    ))
+}
