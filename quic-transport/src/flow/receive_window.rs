@@ -44,6 +44,11 @@ impl ReceiveWindow {
         self.limit
     }
 
+    /// Bytes that have been used.
+    pub(crate) const fn used(&self) -> u64 {
+        self.used
+    }
+
     /// Bytes that the peer's data may run ahead.
     pub(crate) const fn window(&self) -> u64 {
         self.window
