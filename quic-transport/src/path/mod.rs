@@ -1,1 +1,16 @@
-//! One path: addresses and all that is measured on it.
+//! A network path: its addresses, and all that is known about it,
+//! [RFC 9000, sections 8, 9, 13.4 and 14](https://www.rfc-editor.org/rfc/rfc9000#section-8).
+
+mod amplification;
+mod ecn;
+mod mtu;
+mod responses;
+mod validation;
+mod state;
+
+pub(crate) use amplification::Amplification;
+pub(crate) use ecn::{EcnSpace, EcnValidation};
+pub(crate) use mtu::{MINIMUM_MTU, Mtu};
+pub(crate) use responses::PathResponses;
+pub(crate) use state::{Path, PathSettings};
+pub(crate) use validation::PathValidation;

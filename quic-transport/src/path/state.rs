@@ -1,0 +1,202 @@
+//! One path, as a connection keeps it: a group of components, and what follows from all of them together.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use super::{Amplification, EcnValidation, Mtu, PathResponses, PathValidation};
+use crate::congestion::{CongestionControl, Controller, Pace, Pacer};
+use crate::rtt::{INITIAL_RTT, Rtt};
+use crate::transmit::PathId;
+
+/// What a path starts with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PathSettings {
+    /// Which congestion control.
+    pub(crate) congestion_control: CongestionControl,
+    /// Whether packets are spread over the round trip.
+    pub(crate) is_paced: bool,
+    /// Whether ECN is tried.
+    pub(crate) is_ecn_tried: bool,
+    /// The largest UDP payload that is tried.
+    pub(crate) maximum_mtu: u16,
+    /// What is assumed of the RTT before the first sample.
+    pub(crate) initial_rtt: Duration,
+}
+
+impl Default for PathSettings {
+    fn default() -> Self {
+        Self {
+            congestion_control: CongestionControl::default(),
+            is_paced: true,
+            is_ecn_tried: true,
+            maximum_mtu: 1452,
+            initial_rtt: INITIAL_RTT,
+        }
+    }
+}
+
+/// A path.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    /// The place that it is kept at.
+    pub(crate) id: PathId,
+    /// The peer's address.
+    pub(crate) remote: SocketAddr,
+    /// Ours, when it is known.
+    pub(crate) local: Option<IpAddr>,
+    /// The round-trip time.
+    pub(crate) rtt: Rtt,
+    /// The congestion window and what is in flight.
+    pub(crate) controller: Controller,
+    /// When the next packets may leave.
+    pub(crate) pacer: Pacer,
+    /// The largest datagram.
+    pub(crate) mtu: Mtu,
+    /// Whether marks arrive.
+    pub(crate) ecn: EcnValidation,
+    /// The limit for an address that may be anybody's.
+    pub(crate) amplification: Amplification,
+    /// Our challenges.
+    pub(crate) validation: PathValidation,
+    /// The peer's challenges.
+    pub(crate) responses: PathResponses,
+}
+
+impl Path {
+    /// A path about which nothing is known.
+    pub(crate) fn new(
+        id: PathId,
+        remote: SocketAddr,
+        local: Option<IpAddr>,
+        settings: &PathSettings,
+    ) -> Self {
+        let mtu = Mtu::new(settings.maximum_mtu);
+        Self {
+            id,
+            remote,
+            local,
+            rtt: Rtt::new(settings.initial_rtt),
+            controller: Controller::new(settings.congestion_control, mtu.current()),
+            pacer: Pacer::new(settings.is_paced),
+            mtu,
+            ecn: EcnValidation::new(settings.is_ecn_tried),
+            amplification: Amplification::new(),
+            validation: PathValidation::new(),
+            responses: PathResponses::new(),
+        }
+    }
+
+    /// Bytes of packets in flight that may leave now, as window and pacer permit; asked once for a batch.
+    ///
+    /// The [amplification limit](Amplification::allowance) is apart: it holds for every datagram.
+    pub(crate) fn budget(&mut self, now: Instant) -> u64 {
+        let available = self.controller.available();
+        if available < u64::from(self.mtu.current()) {
+            return available;
+        }
+        let pace = Pace {
+            window: self.controller.window(),
+            rtt: self.rtt.smoothed(),
+            is_slow_start: self.controller.is_slow_start(),
+            datagram: self.mtu.current(),
+        };
+        available.min(self.pacer.budget(now, &pace))
+    }
+
+    /// A probe of the MTU was acknowledged; datagrams may be larger from now on.
+    pub(crate) fn on_mtu_probe_acked(&mut self, size: u16) {
+        if self.mtu.on_probe_acked(size) {
+            self.controller.set_datagram_size(self.mtu.current());
+        }
+    }
+
+    /// Several probe timeouts have passed in a row: datagrams are made small again, in case the path has changed.
+    pub(crate) fn on_black_hole(&mut self) {
+        if self.mtu.on_black_hole() {
+            self.controller.set_datagram_size(self.mtu.current());
+        }
+    }
+
+    /// Whether not even the smallest full datagram may be sent for fear of amplification (RFC 9002, 6.2.2.1).
+    #[inline]
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.amplification.allowance() < super::MINIMUM_MTU.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{Path, PathId, PathSettings};
+
+    fn path(settings: &PathSettings) -> (Path, Instant) {
+        #[expect(clippy::disallowed_methods, reason = "any instant serves")]
+        let now = Instant::now();
+        let remote = ([192, 0, 2, 1], 443).into();
+        (Path::new(PathId(0), remote, None, settings), now)
+    }
+
+    #[test]
+    fn window_and_pacer_limit_what_leaves() {
+        let (mut path, now) = path(&PathSettings::default());
+        assert_eq!(path.budget(now), 12_000, "an initial window leaves at once");
+        for _ in 0..10 {
+            path.controller.on_sent(1200);
+            path.pacer.on_sent(1200);
+        }
+        assert_eq!(path.budget(now), 0);
+        assert_eq!(
+            path.pacer.deadline(),
+            None,
+            "an acknowledgment is awaited, not a time"
+        );
+
+        let rtt = Duration::from_millis(100);
+        let later = now + rtt;
+        path.rtt
+            .update(later, rtt, Duration::ZERO, true, Duration::ZERO);
+        for _ in 0..10 {
+            path.controller.on_acked(1200, now);
+        }
+        path.controller.settle(later, path.rtt.smoothed());
+        assert_eq!(path.controller.window(), 24_000);
+        assert_eq!(path.budget(later), 12_000);
+        path.controller.on_sent(12_000);
+        path.pacer.on_sent(12_000);
+        assert_eq!(path.budget(later), 0);
+        assert!(path.pacer.deadline().is_some_and(|at| at > later));
+    }
+
+    #[test]
+    fn a_larger_mtu_enlarges_the_initial_window() {
+        let settings = PathSettings {
+            maximum_mtu: 65_507,
+            ..PathSettings::default()
+        };
+        let (mut path, now) = path(&settings);
+        assert_eq!(path.mtu.next_probe(now), Some(65_507));
+        path.mtu.on_probe_sent(65_507);
+        path.on_mtu_probe_acked(65_507);
+        assert_eq!(
+            (path.mtu.current(), path.controller.window()),
+            (65_507, 131_014)
+        );
+        path.on_black_hole();
+        assert_eq!(path.mtu.current(), 1200);
+    }
+
+    /// RFC 9000, 8.1: a server that has received nothing is blocked; a full datagram lets it send three.
+    #[test]
+    fn amplification_blocks() {
+        let (mut path, _) = path(&PathSettings::default());
+        assert!(path.is_blocked());
+        path.amplification.on_received(1200);
+        path.amplification.on_sent(2400);
+        assert!(!path.is_blocked());
+        path.amplification.on_sent(1);
+        assert!(path.is_blocked());
+        path.amplification.validate();
+        assert!(!path.is_blocked());
+    }
+}
