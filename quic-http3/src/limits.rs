@@ -1,0 +1,32 @@
+//! Every bound of this crate: what a peer can make us hold, repeat or wait for.
+
+/// The largest field section accepted, in bytes of names and values plus [`FIELD_OVERHEAD`] for each line;
+/// also the longest HEADERS frame.
+pub(crate) const MAX_FIELD_SECTION: u64 = 64 * 1024;
+
+/// What each line of a field section counts for beside its name and value (RFC 9114, 4.2.2).
+pub(crate) const FIELD_OVERHEAD: u64 = 32;
+
+/// Interim (1xx) responses accepted before the final one.
+pub(crate) const MAX_INTERIM_RESPONSES: u8 = 64;
+
+/// The longest frame accepted on a control stream, unknown types excepted: those are skipped, never held.
+pub(crate) const MAX_CONTROL_FRAME: u64 = 4 * 1024;
+
+/// Unidirectional streams whose type has not arrived yet, plus the critical ones.
+pub(crate) const MAX_UNIDIRECTIONAL_STREAMS: usize = 128;
+
+/// Glitches that may come at once: resets, malformed messages, unknown frames and streams.
+pub(crate) const GLITCH_BURST: u32 = 10_000;
+
+/// Glitches forgiven each second.
+pub(crate) const GLITCHES_PER_SECOND: u32 = 330;
+
+/// The longest DATA frame that a body of unknown length is written in.
+pub(crate) const MAX_DATA_FRAME: u64 = 1 << 20;
+
+/// Field lists kept for reuse.
+pub(crate) const MAX_SPARE_FIELDS: usize = 64;
+
+/// The largest buffer that stays with a recycled request or field list, in bytes.
+pub(crate) const MAX_SPARE_CAPACITY: usize = 16 * 1024;

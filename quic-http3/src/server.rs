@@ -1,0 +1,334 @@
+//! The server's session.
+
+use std::time::Instant;
+
+use http::Response;
+use quic_transport::{Side, StreamId};
+
+use crate::convert::response_lines;
+use crate::error::{ApiError, Code, Error};
+use crate::field::{Field, Fields};
+use crate::session::{Session, Signal};
+use crate::settings::Settings;
+use crate::transport::{StreamEvent, Transport};
+
+/// What a server is told.
+#[derive(Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ServerEvent {
+    /// The header section of a request.
+    Request {
+        /// The request's stream.
+        id: StreamId,
+        /// The header section, pseudo-header fields first.
+        fields: Fields,
+    },
+    /// Bytes of the body can be read, until [`ServerSession::fill`] gives none.
+    Data {
+        /// The request's stream.
+        id: StreamId,
+    },
+    /// The trailer section.
+    Trailers {
+        /// The request's stream.
+        id: StreamId,
+        /// The lines.
+        fields: Fields,
+    },
+    /// The request is complete, and as long as it said.
+    Finished {
+        /// The request's stream.
+        id: StreamId,
+    },
+    /// The client abandoned the request, which is over.
+    Reset {
+        /// The request's stream.
+        id: StreamId,
+        /// The client's code.
+        code: Code,
+    },
+    /// The client wants no more of the response.
+    Stopped {
+        /// The request's stream.
+        id: StreamId,
+        /// The client's code.
+        code: Code,
+    },
+    /// The request is malformed and over; if its header section was, it has not been told before.
+    Failed {
+        /// The request's stream.
+        id: StreamId,
+        /// What is wrong.
+        error: Error,
+    },
+    /// The response's body can go on.
+    Writable {
+        /// The request's stream.
+        id: StreamId,
+    },
+    /// The client makes no more requests.
+    GoAway,
+    /// The client broke a rule, and the connection is closed.
+    Closed(Error),
+}
+
+/// The server's side of HTTP/3 on one connection.
+///
+/// It owns no transport: each call gets one. Feed it the transport's stream events, then take its own until there are none.
+///
+/// ```
+/// use std::time::Instant;
+///
+/// use quic_http3::{ApiError, Field, ServerEvent, ServerSession, StreamEvent, Transport};
+///
+/// fn on_event<T: Transport>(
+///     session: &mut ServerSession,
+///     transport: &mut T,
+///     event: StreamEvent,
+///     now: Instant,
+/// ) -> Result<(), ApiError> {
+///     session.on_event(transport, event);
+///     while let Some(event) = session.next_event(transport, now) {
+///         if let ServerEvent::Request { id, fields } = event {
+///             let response = [Field::new(":status", "200"), Field::new("content-length", "5")];
+///             session.respond_with(transport, id, &response, b"hello")?;
+///             session.recycle(fields);
+///         }
+///     }
+///     Ok(())
+/// }
+/// ```
+#[derive(Debug)]
+pub struct ServerSession {
+    session: Session,
+}
+
+impl Default for ServerSession {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ServerSession {
+    /// A session on a new connection.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            session: Session::new(Side::Server),
+        }
+    }
+
+    /// Answers a request with an interim (1xx) response, or with the header section of the final one, to be followed by
+    /// [`Self::send_body`] and [`Self::finish`].
+    ///
+    /// A request that isn't complete yet goes on arriving: read it, or [`Self::stop`] it with [`Code::NO_ERROR`].
+    ///
+    /// # Errors
+    ///
+    /// When the request is unknown or answered, or the lines are malformed.
+    pub fn respond<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        id: StreamId,
+        fields: &[Field<'_>],
+    ) -> Result<(), ApiError> {
+        self.session
+            .respond(transport, id, fields.iter().copied(), None)
+    }
+
+    /// Answers a request with a whole body. Returns how many of its bytes were taken: all of them, and the response is
+    /// ended; fewer, and the rest is for [`Self::send_body`] and [`Self::finish`]. A body of up to 1024 bytes is always taken.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::respond`], and when the body is not as long as its content-length.
+    #[inline]
+    pub fn respond_with<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        id: StreamId,
+        fields: &[Field<'_>],
+        body: &[u8],
+    ) -> Result<usize, ApiError> {
+        self.session
+            .respond_with(transport, id, fields.iter().copied(), body)
+    }
+
+    /// [`Self::respond`] with a response of the `http` crate's, whose body is not looked at.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::respond`].
+    pub fn send_response<T: Transport, B>(
+        &mut self,
+        transport: &mut T,
+        id: StreamId,
+        response: &Response<B>,
+    ) -> Result<(), ApiError> {
+        let status = response.status();
+        let lines = response_lines(&status, response.headers());
+        self.session.respond(transport, id, lines, None)
+    }
+
+    /// Works until there is something to tell; `None` means that it waits for the transport.
+    #[inline]
+    pub fn next_event<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        now: Instant,
+    ) -> Option<ServerEvent> {
+        loop {
+            return Some(match self.session.next(transport, now)? {
+                Signal::Head(id, fields) => ServerEvent::Request { id, fields },
+                Signal::Data(id) => ServerEvent::Data { id },
+                Signal::Trailers(id, fields) => ServerEvent::Trailers { id, fields },
+                Signal::Finished(id) => ServerEvent::Finished { id },
+                Signal::Reset(id, code) => ServerEvent::Reset { id, code },
+                Signal::Stopped(id, code) => ServerEvent::Stopped { id, code },
+                Signal::Failed(id, error) => ServerEvent::Failed { id, error },
+                Signal::Writable(id) => ServerEvent::Writable { id },
+                Signal::GoAway(_) => ServerEvent::GoAway,
+                Signal::Closed(error) => ServerEvent::Closed(error),
+                // Requests are never interim, and servers open none.
+                Signal::Interim(..) | Signal::Available => continue,
+            });
+        }
+    }
+
+    /// Takes no new requests and says so; those that exist go on.
+    ///
+    /// # Errors
+    ///
+    /// When the control stream can't be opened yet.
+    pub fn shutdown<T: Transport>(&mut self, transport: &mut T) -> Result<(), ApiError> {
+        self.session.shutdown(transport)
+    }
+
+    /// What the peer says about itself, once its SETTINGS have arrived.
+    #[must_use]
+    pub const fn peer_settings(&self) -> Option<Settings> {
+        self.session.peer_settings()
+    }
+
+    /// How many requests are not over.
+    #[must_use]
+    pub fn active(&self) -> usize {
+        self.session.active()
+    }
+
+    /// Takes note of what happened to a stream; call [`Self::next_event`] afterwards until it has nothing more.
+    #[inline]
+    pub fn on_event<T: Transport>(&mut self, transport: &mut T, event: StreamEvent) {
+        self.session.on_event(transport, event);
+    }
+
+    /// Lends the next bytes of a client's body, as they lie in the transport.
+    ///
+    /// Empty means that the next event tells how it goes on. After a `Data` event, read until then.
+    ///
+    /// # Errors
+    ///
+    /// When the request is unknown.
+    #[inline]
+    pub fn fill<'t, T: Transport>(
+        &mut self,
+        transport: &'t mut T,
+        id: StreamId,
+    ) -> Result<&'t [u8], ApiError> {
+        self.session.fill(transport, id)
+    }
+
+    /// Takes `count` bytes that [`Self::fill`] lent off the body.
+    ///
+    /// # Errors
+    ///
+    /// When the request is unknown.
+    #[inline]
+    pub fn consume<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        id: StreamId,
+        count: usize,
+    ) -> Result<(), ApiError> {
+        self.session.consume(transport, id, count)
+    }
+
+    /// Sends bytes of a body and returns how many were taken; fewer than all mean that a `Writable` event follows.
+    ///
+    /// A write promises its bytes: what was not taken must be written before the message can end. When the header section
+    /// had a content-length, the body must have that length.
+    ///
+    /// # Errors
+    ///
+    /// When the request is unknown or not at that point, or the body gets too long.
+    #[inline]
+    pub fn send_body<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        id: StreamId,
+        data: &[u8],
+    ) -> Result<usize, ApiError> {
+        self.session.send_body(transport, id, data)
+    }
+
+    /// Sends a trailer section, which ends the message.
+    ///
+    /// # Errors
+    ///
+    /// When the request is unknown or not at that point, the lines are malformed, or the body is too short.
+    pub fn send_trailers<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        id: StreamId,
+        fields: &[Field<'_>],
+    ) -> Result<(), ApiError> {
+        self.session.trailers(transport, id, fields.iter().copied())
+    }
+
+    /// Ends the message.
+    ///
+    /// # Errors
+    ///
+    /// When the request is unknown or not at that point, or the body is too short.
+    #[inline]
+    pub fn finish<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        id: StreamId,
+    ) -> Result<(), ApiError> {
+        self.session.finish(transport, id)
+    }
+
+    /// Wants no more of the client's message; the own one goes on.
+    ///
+    /// # Errors
+    ///
+    /// When the request is unknown.
+    pub fn stop<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        id: StreamId,
+        code: Code,
+    ) -> Result<(), ApiError> {
+        self.session.stop(transport, id, code)
+    }
+
+    /// Abandons a request and its response; it is forgotten at once, and no event follows.
+    ///
+    /// # Errors
+    ///
+    /// When the request is unknown.
+    pub fn cancel<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        id: StreamId,
+        code: Code,
+    ) -> Result<(), ApiError> {
+        self.session.cancel(transport, id, code)
+    }
+
+    /// Takes a field list back, so that the next one needs no allocation.
+    pub fn recycle(&mut self, fields: Fields) {
+        self.session.recycle(fields);
+    }
+}

@@ -1,0 +1,147 @@
+//! One request and its response, and the table of them.
+//!
+//! A slot is used again with its buffers, so that a request costs no allocation once the connection is warm.
+
+use std::collections::VecDeque;
+
+use quic_common::IdMap;
+use quic_transport::StreamId;
+
+use crate::error::Code;
+use crate::receive::Receive;
+use crate::send::Send;
+
+/// One request and its response.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    pub(super) id: StreamId,
+    pub(super) receive: Receive,
+    pub(super) send: Send,
+    /// What the transport said and the application has not been told.
+    pub(super) reset: Option<Code>,
+    pub(super) stopped: Option<Code>,
+    pub(super) is_writable: bool,
+    is_live: bool,
+    is_queued: bool,
+}
+
+/// A place in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slot(usize);
+
+/// The requests of a connection, and which of them have something to do.
+#[derive(Debug, Default)]
+pub(super) struct Exchanges {
+    slots: Vec<Exchange>,
+    free: Vec<Slot>,
+    by_id: IdMap<StreamId, Slot>,
+    ready: VecDeque<Slot>,
+}
+
+impl Exchanges {
+    /// Adds a request.
+    pub(super) fn insert(&mut self, id: StreamId) -> Slot {
+        let slot = self.free.pop().unwrap_or(Slot(self.slots.len()));
+        self.by_id.insert(id, slot);
+        if let Some(exchange) = self.slots.get_mut(slot.0) {
+            exchange.id = id;
+            exchange.is_live = true;
+        } else {
+            self.slots.push(Exchange {
+                id,
+                receive: Receive::default(),
+                send: Send::default(),
+                reset: None,
+                stopped: None,
+                is_writable: false,
+                is_live: true,
+                is_queued: false,
+            });
+        }
+        slot
+    }
+
+    /// Forgets a request.
+    pub(super) fn remove(&mut self, slot: Slot) {
+        let Some(exchange) = self.slots.get_mut(slot.0).filter(|e| e.is_live) else {
+            return;
+        };
+        self.by_id.remove(&exchange.id);
+        exchange.receive.recycle();
+        exchange.send.recycle();
+        exchange.reset = None;
+        exchange.stopped = None;
+        exchange.is_writable = false;
+        exchange.is_live = false;
+        // A slot that is still queued is found dead, or serving another request; both do no harm.
+        self.free.push(slot);
+    }
+
+    /// Forgets a request if both halves are done.
+    pub(super) fn settle(&mut self, slot: Slot) {
+        let done = |e: &Exchange| e.receive.is_done() && e.send.is_done();
+        if self.at(slot).is_some_and(|exchange| done(exchange)) {
+            self.remove(slot);
+        }
+    }
+
+    /// Where a request is.
+    #[inline]
+    pub(super) fn find(&self, id: StreamId) -> Option<Slot> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// The request in a slot.
+    #[inline]
+    pub(super) fn at(&mut self, slot: Slot) -> Option<&mut Exchange> {
+        self.slots
+            .get_mut(slot.0)
+            .filter(|exchange| exchange.is_live)
+    }
+
+    /// The request of a stream.
+    #[inline]
+    pub(super) fn get(&mut self, id: StreamId) -> Option<(Slot, &mut Exchange)> {
+        let slot = self.find(id)?;
+        Some((slot, self.at(slot)?))
+    }
+
+    /// Has a request looked at.
+    #[inline]
+    pub(super) fn queue(&mut self, slot: Slot) {
+        if let Some(exchange) = self.slots.get_mut(slot.0)
+            && !exchange.is_queued
+        {
+            exchange.is_queued = true;
+            self.ready.push_back(slot);
+        }
+    }
+
+    /// The next request to look at.
+    #[inline]
+    pub(super) fn take_ready(&mut self) -> Option<Slot> {
+        let slot = self.ready.pop_front()?;
+        if let Some(exchange) = self.slots.get_mut(slot.0) {
+            exchange.is_queued = false;
+        }
+        Some(slot)
+    }
+
+    /// How many requests there are.
+    pub(super) fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Marks all requests from `first` on as reset with `code`.
+    pub(super) fn reject_from(&mut self, first: u64, code: Code) {
+        for index in 0..self.slots.len() {
+            let slot = Slot(index);
+            if let Some(exchange) = self.at(slot)
+                && exchange.id.value() >= first
+            {
+                exchange.reset = Some(code);
+                self.queue(slot);
+            }
+        }
+    }
+}
