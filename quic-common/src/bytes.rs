@@ -240,18 +240,21 @@ impl<'a> Writer<'a> {
         if VarInt::try_from(value).is_err() || varint_size(value) > size {
             return false;
         }
+        // Each size is a copy of constant length, which is one store and no call.
+        match size {
+            1 => self.tail::<1>(value),
+            2 => self.tail::<2>(value | 0x4000),
+            4 => self.tail::<4>(value | 0x8000_0000),
+            8 => self.tail::<8>(value | 0xc000_0000_0000_0000),
+            _ => false,
+        }
+    }
+
+    /// Writes the low `N` bytes of `value`.
+    #[inline]
+    fn tail<const N: usize>(&mut self, value: u64) -> bool {
         let bytes = value.to_be_bytes();
-        let (tag, tail): (u8, &[u8]) = match size {
-            1 => (0x00, bytes.last_chunk::<1>().map_or(&[], |tail| tail)),
-            2 => (0x40, bytes.last_chunk::<2>().map_or(&[], |tail| tail)),
-            4 => (0x80, bytes.last_chunk::<4>().map_or(&[], |tail| tail)),
-            8 => (0xc0, &bytes),
-            _ => return false,
-        };
-        self.space(size).is_some_and(|space| {
-            space.copy_from_slice(tail);
-            space.first_mut().map(|first| *first |= tag).is_some()
-        })
+        bytes.last_chunk::<N>().is_some_and(|tail| self.bytes(tail))
     }
 }
 

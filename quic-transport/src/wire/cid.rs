@@ -32,6 +32,26 @@ impl ConnectionId {
         Some(Self { length, bytes })
     }
 
+    /// The first `length` bytes of `chunk`, copied all at once; `None` when that is more than there are.
+    #[inline]
+    pub(crate) fn prefix(chunk: [u8; MAX_CID_LENGTH], length: usize) -> Option<Self> {
+        let [head @ .., p, q, r, s] = chunk;
+        let length = u8::try_from(length).ok()?;
+        let bits = u32::from(length) * 8;
+        // What lies beyond the length is cleared, in two words.
+        let beyond_low = u128::MAX.checked_shl(bits).unwrap_or_default();
+        let beyond_high = bits.checked_sub(128).map_or(u32::MAX, |bits| {
+            u32::MAX.checked_shl(bits).unwrap_or_default()
+        });
+        let low = u128::from_le_bytes(head) & !beyond_low;
+        let high = u32::from_le_bytes([p, q, r, s]) & !beyond_high;
+        let mut bytes = [0; MAX_CID_LENGTH];
+        let (head, tail) = bytes.split_first_chunk_mut()?;
+        *head = low.to_le_bytes();
+        tail.copy_from_slice(&high.to_le_bytes());
+        (usize::from(length) <= MAX_CID_LENGTH).then_some(Self { length, bytes })
+    }
+
     /// The bytes.
     #[must_use]
     #[inline]
@@ -91,6 +111,19 @@ mod tests {
         assert_eq!(ConnectionId::new(&[7; 20]).unwrap().as_slice(), [7; 20]);
         assert_eq!(ConnectionId::new(&[7; 21]), None);
         assert_eq!(ConnectionId::new(&[0; 256]), None);
+    }
+
+    #[test]
+    fn a_prefix_is_the_same_id() {
+        let chunk: [u8; 20] = std::array::from_fn(|n| u8::try_from(n + 1).unwrap());
+        for length in 0..=20 {
+            assert_eq!(
+                ConnectionId::prefix(chunk, length),
+                ConnectionId::new(&chunk[..length])
+            );
+        }
+        assert_eq!(ConnectionId::prefix(chunk, 21), None);
+        assert_eq!(ConnectionId::prefix(chunk, 256), None);
     }
 
     #[test]

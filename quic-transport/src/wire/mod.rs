@@ -34,7 +34,7 @@ pub(crate) use malformed::Malformed;
 pub(crate) use packet::{
     LongHeader, LongOffsets, MAX_LONG_LENGTH, PacketHeader, PacketKind, RETRY_TAG_LENGTH, Retry,
     RetryHeader, ShortHeader, Unreadable, VersionNegotiation, has_reserved_bits, is_long,
-    key_phase_bit, parse_header, spin_bit, supported_versions, write_length,
+    key_phase_bit, parse_header, parse_short_cid, spin_bit, supported_versions, write_length,
 };
 pub(crate) use packet_number::PacketNumber;
 pub(crate) use reset_token::{RESET_TOKEN_LENGTH, ResetToken};

@@ -13,6 +13,6 @@ pub(crate) use header::{
 };
 pub(crate) use kind::PacketKind;
 pub(crate) use negotiation::{VersionNegotiation, supported_versions};
-pub(crate) use parse::parse_header;
+pub(crate) use parse::{parse_header, parse_short_cid};
 pub(crate) use retry::{RETRY_TAG_LENGTH, Retry, RetryHeader};
 pub(crate) use write::{LongHeader, LongOffsets, MAX_LONG_LENGTH, ShortHeader, write_length};

@@ -5,7 +5,7 @@
 
 use quic_common::Reader;
 
-use super::header::{FIXED, PacketHeader, Unreadable, is_long};
+use super::header::{FIXED, LONG, PacketHeader, Unreadable, is_long};
 use super::kind::PacketKind;
 use super::retry::RETRY_TAG_LENGTH;
 use crate::wire::cid::ConnectionId;
@@ -33,16 +33,32 @@ pub(crate) fn parse_header(
     }
 }
 
+/// Whom a packet with a short header is for. Its packet number follows, at `1 + cid_length`, and it goes on to the end
+/// of the datagram: for the many packets of this form that is all of [`parse_header`], at a fraction of its time.
+///
+/// # Errors
+///
+/// When the packet has to be dropped, or the header is a long one.
 #[inline]
-fn parse_short(datagram: &[u8], first: u8, cid_length: usize) -> Result<PacketHeader, Unreadable> {
-    if first & FIXED == 0 {
+pub(crate) fn parse_short_cid(
+    datagram: &[u8],
+    cid_length: usize,
+) -> Result<ConnectionId, Unreadable> {
+    let (first, rest) = datagram.split_first().ok_or(Unreadable::Empty)?;
+    if first & (LONG | FIXED) != FIXED {
         return Err(Unreadable::FixedBitClear);
     }
+    match rest.first_chunk() {
+        Some(chunk) => ConnectionId::prefix(*chunk, cid_length),
+        None => ConnectionId::new(rest.get(..cid_length).ok_or(Unreadable::Truncated)?),
+    }
+    .ok_or(Unreadable::LongConnectionId)
+}
+
+#[inline]
+fn parse_short(datagram: &[u8], first: u8, cid_length: usize) -> Result<PacketHeader, Unreadable> {
+    let dcid = parse_short_cid(datagram, cid_length)?;
     let number_offset = cid_length.saturating_add(1);
-    let id = datagram
-        .get(1..number_offset)
-        .ok_or(Unreadable::Truncated)?;
-    let dcid = ConnectionId::new(id).ok_or(Unreadable::LongConnectionId)?;
     Ok(PacketHeader {
         kind: PacketKind::Short,
         first,
@@ -153,7 +169,7 @@ impl<'a> Fields<'a> {
 mod tests {
     use quic_common::Random;
 
-    use super::{PacketKind, Unreadable, parse_header};
+    use super::{PacketKind, Unreadable, parse_header, parse_short_cid};
     use crate::wire::cid::ConnectionId;
     use crate::wire::version::Version;
 
@@ -199,6 +215,26 @@ mod tests {
         let header = parse_header(&datagram, 0).unwrap();
         assert_eq!(header.kind, PacketKind::Short);
         assert_eq!((header.number_offset, header.end), (1, 21));
+    }
+
+    #[test]
+    fn the_short_way_sees_what_the_long_one_does() {
+        for first in 0..=255 {
+            for length in 1..30 {
+                let mut datagram: Vec<u8> = (0..length).collect();
+                datagram[0] = first;
+                let short = parse_header(&datagram, 8)
+                    .ok()
+                    .filter(|header| header.kind == PacketKind::Short)
+                    .map(|header| header.dcid);
+                assert_eq!(parse_short_cid(&datagram, 8).ok(), short);
+            }
+        }
+        assert_eq!(
+            parse_short_cid(&[0x40; 40], 21),
+            Err(Unreadable::LongConnectionId)
+        );
+        assert_eq!(parse_short_cid(&[], 0), Err(Unreadable::Empty));
     }
 
     #[test]
