@@ -49,7 +49,7 @@ impl StreamHeader {
             };
             return Some((header, space));
         }
-        // One byte fewer for the length than it would need at most is given away, never one too many used.
+        // The field is sized for what could be taken without it: a byte may stay free, none is used twice.
         let space = space.checked_sub(varint_size(wide(available.min(space))))?;
         let taken = available.min(space);
         if taken == 0 && !(fin && available == 0) {
