@@ -94,12 +94,14 @@ impl Streams {
         send.buffer.copy_to(offset, space);
         let incremental = send.priority.is_incremental();
         let waiting = send.waiting;
+        let next = send.demand().map(|demand| send.priority.lane(demand));
         if piece.new {
             self.credit.take(to_offset(length));
             self.in_flight = self.in_flight.saturating_add(to_offset(length));
         }
-        self.schedule(slot);
-        if incremental && self.scheduled.lane_of(slot) == Some(lane) && 1 << lane & NEW_LANES != 0 {
+        if next != Some(lane) || self.credit.available() == 0 {
+            self.schedule(slot);
+        } else if incremental && 1 << lane & NEW_LANES != 0 {
             self.scheduled.rotate(lane);
         }
         if waiting {
