@@ -1,1 +1,224 @@
-//! Settings, validated once.
+//! Settings of a connection, validated once when the connection is made.
+
+use std::time::Duration;
+
+use quic_common::MAX_VARINT;
+
+use crate::{
+    congestion::CongestionControl, flow::WindowSize, limits::SEND_BACKLOG, path::PathSettings,
+    stream::StreamSettings, wire::MAX_CID_LENGTH,
+};
+
+/// The smallest UDP payload that every QUIC path carries, RFC 9000, 14.
+pub const MIN_DATAGRAM: u16 = 1200;
+
+/// The largest UDP payload over IPv4.
+pub const MAX_DATAGRAM: u16 = 65_507;
+
+/// Settings of a connection.
+///
+/// Start from [`Config::default`] and change what matters; a value out of range is refused when the connection is
+/// made, never silently bent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Silence after which the connection is given up; zero means never. The smaller of both ends' values holds.
+    /// RFC 9000, 10.1.
+    pub idle_timeout: Duration,
+    /// How long the handshake may take.
+    pub handshake_timeout: Duration,
+    /// Bytes that the peer may send on one stream before we have read any, at the start.
+    pub stream_window: u64,
+    /// The most that a stream's window grows to when the application reads fast.
+    pub max_stream_window: u64,
+    /// Bytes that the peer may send on all streams together, at the start.
+    pub connection_window: u64,
+    /// The most that the connection's window grows to.
+    pub max_connection_window: u64,
+    /// Bytes that all streams together hold until they are acknowledged.
+    pub send_buffer: u64,
+    /// Bidirectional streams that the peer may have open at a time; at most 2^60.
+    pub max_streams_bidirectional: u64,
+    /// Unidirectional streams that the peer may have open at a time; at most 2^60.
+    pub max_streams_unidirectional: u64,
+    /// The longest that an acknowledgement is held back; under 2^14 ms.
+    pub max_ack_delay: Duration,
+    /// The path MTU that is probed for, in bytes of UDP payload, 1200 to 65507.
+    pub max_datagram: u16,
+    /// The round-trip time that is assumed before one is measured.
+    pub initial_rtt: Duration,
+    /// The congestion control algorithm.
+    pub congestion: CongestionControl,
+    /// Whether packets are spread over the round-trip time.
+    pub pacing: bool,
+    /// Whether packets are marked as ECN-capable, as long as the marks arrive (RFC 9000, 13.4).
+    pub ecn: bool,
+    /// Bytes of the connection IDs that we give out, 0 to 20.
+    pub cid_length: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            idle_timeout: Duration::from_secs(30),
+            handshake_timeout: Duration::from_secs(30),
+            stream_window: 1 << 20,
+            max_stream_window: 16 << 20,
+            connection_window: 3 << 19,
+            max_connection_window: 24 << 20,
+            send_buffer: 16 << 20,
+            max_streams_bidirectional: 100,
+            max_streams_unidirectional: 100,
+            max_ack_delay: Duration::from_millis(25),
+            max_datagram: 1452,
+            initial_rtt: Duration::from_millis(333),
+            congestion: CongestionControl::Cubic,
+            pacing: true,
+            ecn: true,
+            cid_length: 8,
+        }
+    }
+}
+
+/// A setting is out of range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The field of [`Config`].
+    pub setting: &'static str,
+    /// What it has to be.
+    pub expected: &'static str,
+}
+
+impl std::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} must be {}", self.setting, self.expected)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl Config {
+    /// What a path needs to know.
+    pub(crate) const fn path(&self) -> PathSettings {
+        PathSettings {
+            congestion_control: self.congestion,
+            is_paced: self.pacing,
+            is_ecn_tried: self.ecn,
+            maximum_mtu: self.max_datagram,
+            initial_rtt: self.initial_rtt,
+        }
+    }
+
+    /// What the streams need to know.
+    pub(crate) const fn streams(&self) -> StreamSettings {
+        StreamSettings {
+            bidirectional: self.max_streams_bidirectional,
+            unidirectional: self.max_streams_unidirectional,
+            stream_window: WindowSize {
+                initial: self.stream_window,
+                most: self.max_stream_window,
+            },
+            connection_window: WindowSize {
+                initial: self.connection_window,
+                most: self.max_connection_window,
+            },
+            backlog: SEND_BACKLOG,
+            held: self.send_buffer,
+        }
+    }
+
+    /// Checks every setting.
+    ///
+    /// # Errors
+    ///
+    /// Names the first setting that is out of range.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let streams = self
+            .max_streams_bidirectional
+            .max(self.max_streams_unidirectional);
+        let windows = [
+            self.stream_window,
+            self.max_stream_window,
+            self.connection_window,
+            self.max_connection_window,
+        ];
+        let rules = [
+            (streams <= 1 << 60, "max_streams", "at most 2^60"),
+            (
+                windows.iter().all(|w| *w <= MAX_VARINT),
+                "windows",
+                "at most 2^62 - 1",
+            ),
+            (
+                self.stream_window <= self.max_stream_window
+                    && self.connection_window <= self.max_connection_window,
+                "windows",
+                "no larger than their maximum",
+            ),
+            (
+                self.max_ack_delay < Duration::from_millis(1 << 14),
+                "max_ack_delay",
+                "under 2^14 ms",
+            ),
+            (
+                (MIN_DATAGRAM..=MAX_DATAGRAM).contains(&self.max_datagram),
+                "max_datagram",
+                "1200 to 65507",
+            ),
+            (!self.initial_rtt.is_zero(), "initial_rtt", "over zero"),
+            (
+                !self.handshake_timeout.is_zero(),
+                "handshake_timeout",
+                "over zero",
+            ),
+            (self.send_buffer > 0, "send_buffer", "over zero"),
+            (
+                self.cid_length <= MAX_CID_LENGTH,
+                "cid_length",
+                "at most 20",
+            ),
+        ];
+        rules
+            .into_iter()
+            .find(|(holds, ..)| !holds)
+            .map_or(Ok(()), |(_, setting, expected)| {
+                Err(ConfigError { setting, expected })
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Config, MAX_DATAGRAM, MIN_DATAGRAM};
+
+    #[test]
+    fn the_defaults_are_valid() {
+        assert_eq!(Config::default().validate(), Ok(()));
+    }
+
+    #[test]
+    fn each_bound_is_named() {
+        type Break = fn(&mut Config);
+        let broken: [(&str, Break); 7] = [
+            ("max_streams", |c| {
+                c.max_streams_unidirectional = (1 << 60) + 1;
+            }),
+            ("windows", |c| c.max_stream_window = 1 << 62),
+            ("windows", |c| {
+                c.connection_window = c.max_connection_window + 1;
+            }),
+            ("max_ack_delay", |c| {
+                c.max_ack_delay = Duration::from_millis(1 << 14);
+            }),
+            ("max_datagram", |c| c.max_datagram = MIN_DATAGRAM - 1),
+            ("max_datagram", |c| c.max_datagram = MAX_DATAGRAM + 1),
+            ("cid_length", |c| c.cid_length = 21),
+        ];
+        for (setting, breaks) in broken {
+            let mut config = Config::default();
+            breaks(&mut config);
+            assert_eq!(config.validate().unwrap_err().setting, setting);
+        }
+    }
+}

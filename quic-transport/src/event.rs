@@ -1,1 +1,15 @@
-//! What a connection tells its user.
+//! What a connection tells its user, as plain data.
+
+use crate::{error::CloseReason, stream::StreamEvent};
+
+/// Something happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event {
+    /// The handshake is complete: the peer is who it should be, and streams can carry data.
+    Connected,
+    /// Something happened on a stream.
+    Stream(StreamEvent),
+    /// The connection has ended; nothing follows.
+    Closed(CloseReason),
+}

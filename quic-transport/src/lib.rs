@@ -31,7 +31,15 @@ mod token;
 mod connection;
 mod endpoint;
 
+pub use config::{Config, ConfigError, MAX_DATAGRAM, MIN_DATAGRAM};
+pub use congestion::CongestionControl;
+pub use connection::{Connection, Output};
+pub use endpoint::{
+    Application, Endpoint, EndpointConfig, EndpointStats, Handle, Incoming, RetryPolicy,
+};
 pub use error::{ApiError, CloseReason, Error, StreamError};
+pub use event::Event;
+pub use stats::Stats;
 pub use stream::{Fill, Read, StreamEvent};
 pub use wire::{
     ConnectionId, Direction, MAX_CID_LENGTH, Side, StreamId, TransportErrorCode, Version,

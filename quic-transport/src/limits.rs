@@ -1,4 +1,6 @@
 //! Every bound of this crate, in one place.
+//!
+//! What a peer can make us hold or do is limited by one of these numbers.
 
 /// Transport parameters unknown to us among which duplicates are noticed; more of them are skipped unseen.
 pub(crate) const REMEMBERED_UNKNOWN_PARAMETERS: usize = 32;
@@ -76,3 +78,45 @@ pub(crate) const LEAST_FRAGMENT: u64 = 32;
 pub(crate) const CRYPTO_BUFFER: u64 = 64 << 10;
 /// The longest ClientHello, in bytes: post-quantum key shares and tickets fit several times.
 pub(crate) const MAX_CLIENT_HELLO: usize = 16 << 10;
+
+/// Connection IDs of the peer that we are willing to store at a time (`active_connection_id_limit`).
+pub(crate) const ACTIVE_CIDS: u64 = 8;
+
+/// Connection IDs that we give to the peer at a time, whatever it permits.
+pub(crate) const ISSUED_CIDS: u64 = 8;
+
+/// RETIRE_CONNECTION_ID frames that may wait to be sent or acknowledged.
+pub(crate) const PENDING_RETIREMENTS: usize = 16;
+
+/// Packets kept for each connection until their keys are there.
+pub(crate) const UNDECRYPTABLE_PACKETS: usize = 10;
+
+/// Coalesced packets looked at in one datagram.
+pub(crate) const COALESCED_PACKETS: usize = 16;
+
+/// Bytes of a peer's close reason that are kept.
+pub(crate) const CLOSE_REASON: usize = 1024;
+
+/// Bytes of a Retry or NEW_TOKEN token that a client stores.
+pub(crate) const TOKEN: usize = 1024;
+
+/// Handshakes that an endpoint has under way before it asks new clients for a token.
+pub(crate) const HALF_OPEN_BEFORE_RETRY: usize = 1024;
+
+/// Handshakes that an endpoint has under way before it drops new ones.
+pub(crate) const HALF_OPEN: usize = 16_384;
+
+/// Datagrams kept for a client whose ClientHello isn't complete.
+pub(crate) const INCOMING_DATAGRAMS: usize = 10;
+
+/// Replies of an endpoint that belong to no connection and wait to be sent.
+pub(crate) const STATELESS_REPLIES: usize = 64;
+
+/// A stateless reset is sent at most this often.
+pub(crate) const RESET_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// Bytes of a ClientHello, RFC 8446's handshake header included.
+pub(crate) const CLIENT_HELLO: u64 = 16 * 1024;
+
+/// How long a client may take to complete its ClientHello.
+pub(crate) const HALF_OPEN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);

@@ -1,1 +1,47 @@
-//! Counters.
+//! Counters of a connection.
+
+use std::time::Duration;
+
+/// What a connection has done so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// UDP datagrams sent.
+    pub datagrams_sent: u64,
+    /// UDP datagrams received.
+    pub datagrams_received: u64,
+    /// UDP payload bytes sent.
+    pub bytes_sent: u64,
+    /// UDP payload bytes received.
+    pub bytes_received: u64,
+    /// QUIC packets sent.
+    pub packets_sent: u64,
+    /// QUIC packets received and authenticated.
+    pub packets_received: u64,
+    /// Packets dropped: no keys, not authentic, duplicated or malformed outside the encryption.
+    pub packets_dropped: u64,
+    /// Packets that loss detection declared lost.
+    pub packets_lost: u64,
+    /// Of those, packets that were acknowledged after all.
+    pub spurious_losses: u64,
+    /// Times that the congestion window was reduced.
+    pub congestion_events: u64,
+    /// Probe timeouts.
+    pub probe_timeouts: u64,
+    /// ACK frames sent.
+    pub acks_sent: u64,
+    /// ACK frames received.
+    pub acks_received: u64,
+    /// From the first packet to the end of the handshake.
+    pub handshake_time: Option<Duration>,
+    /// The smoothed round-trip time.
+    pub smoothed_rtt: Duration,
+    /// The smallest round-trip time seen.
+    pub min_rtt: Option<Duration>,
+    /// The congestion window, in bytes.
+    pub congestion_window: u64,
+    /// Bytes sent that are neither acknowledged nor lost.
+    pub bytes_in_flight: u64,
+    /// The largest UDP payload that the path is known to carry, in bytes.
+    pub path_mtu: u16,
+}

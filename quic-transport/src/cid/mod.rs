@@ -1,1 +1,8 @@
-//! Connection IDs.
+//! Connection IDs: those that we give out and those that the peer gave us,
+//! [RFC 9000, section 5.1](https://www.rfc-editor.org/rfc/rfc9000#section-5.1).
+
+mod local;
+mod remote;
+
+pub(crate) use local::{CidChange, LocalCids};
+pub(crate) use remote::{NewConnectionId, RemoteCids};

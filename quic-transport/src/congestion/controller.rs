@@ -15,12 +15,23 @@ use crate::recovery::Spurious;
 /// Which algorithm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub(crate) enum CongestionControl {
+pub enum CongestionControl {
     /// CUBIC, RFC 9438.
     #[default]
     Cubic,
     /// NewReno, RFC 9002.
     NewReno,
+}
+
+impl CongestionControl {
+    /// The name, as people write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Cubic => "CUBIC",
+            Self::NewReno => "NewReno",
+        }
+    }
 }
 
 /// Signs of congestion.

@@ -8,5 +8,6 @@ mod slow_start;
 mod controller;
 mod pacer;
 
-pub(crate) use controller::{Congestion, CongestionControl, Controller};
+pub use controller::CongestionControl;
+pub(crate) use controller::{Congestion, Controller};
 pub(crate) use pacer::{Pace, Pacer};

@@ -1,1 +1,102 @@
 //! One QUIC connection.
+//!
+//! The struct holds one component for each concern, by value; a file of this folder is one verb over several of them.
+//! The order of the `mod` lines is the order of the layers: a verb calls only those above it.
+//!
+//! The contract: datagrams go in with [`Connection::process_multiple_input`], batches come out of
+//! [`Connection::process_output`] until it answers with a wait, events come out of [`Connection::next_event`].
+//! Nothing here reads a clock, opens a socket, blocks or calls back.
+
+mod life;
+mod idle;
+mod undecryptable;
+mod setup;
+mod space;
+mod keys;
+mod info;
+mod streams;
+mod close;
+mod fate;
+mod acked;
+mod settle;
+mod handshake;
+mod negotiate;
+mod unprotect;
+mod dispatch;
+mod input;
+mod timers;
+mod rare;
+mod draft;
+mod assemble;
+mod output;
+mod start;
+
+use std::{collections::VecDeque, time::Instant};
+
+use quic_common::Random;
+
+pub use self::output::Output;
+use self::{
+    idle::Idle,
+    keys::Keys,
+    life::{Life, Progress},
+    setup::{Peer, Setup},
+    space::Spaces,
+};
+pub(crate) use self::{output::Step, start::ServerStart};
+use crate::{
+    cid::{LocalCids, RemoteCids},
+    config::Config,
+    event::Event,
+    path::Path,
+    recovery::{Acked, LossTimer, Lost},
+    stats::Stats,
+    stream::Streams,
+    tls::{Forgeries, Session},
+    wire::{Level, Side, Version},
+};
+
+/// A QUIC connection, client or server.
+#[derive(Debug)]
+pub struct Connection {
+    side: Side,
+    version: Version,
+    config: Config,
+    life: Life,
+    progress: Progress,
+    setup: Box<Setup>,
+    session: Session,
+    /// The level that TLS writes at.
+    write_level: Level,
+    keys: Keys,
+    forgeries: Forgeries,
+    spaces: Spaces,
+    timer: LossTimer,
+    path: Path,
+    local_cids: LocalCids,
+    remote_cids: RemoteCids,
+    peer: Peer,
+    streams: Streams,
+    idle: Idle,
+    /// When the keys of the phase before the current one go away.
+    drop_old_keys_at: Option<Instant>,
+    owes_handshake_done: bool,
+    /// Something arrived that [`Connection::settle`] has not looked at.
+    is_dirty: bool,
+    /// Packets have been acknowledged since losses were last looked for.
+    needs_loss_detection: bool,
+    /// When the pacer lets the next packet go, if it holds one back.
+    pacing_deadline: Option<Instant>,
+    events: VecDeque<Event>,
+    stats: Stats,
+    random: Random,
+    scratch: Scratch,
+}
+
+/// Memory that is used again for each batch.
+#[derive(Debug, Default)]
+struct Scratch {
+    acked: Vec<Acked>,
+    lost: Vec<Lost>,
+    crypto: Vec<u8>,
+}

@@ -1,1 +1,186 @@
-//! The server's side of a socket: routing and admission.
+//! The server's side of a socket: every datagram finds its connection, and new clients are let in or not.
+//!
+//! An endpoint owns the connections of one thread, each with its application. A wake-up hands it all datagrams that
+//! have arrived; what they touch is marked, and each marked connection is looked at once, whatever the order in which
+//! the datagrams came.
+
+mod router;
+mod deadlines;
+mod stateless;
+mod incoming;
+mod admit;
+mod receive;
+mod send;
+
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+use quic_common::{KeyedHasher, KeyedMap, Random};
+
+use self::{deadlines::Deadlines, router::Router, stateless::Replies};
+pub use self::{incoming::Incoming, router::Handle};
+use crate::{
+    connection::Connection,
+    tls::{ResetKey, TokenKey},
+    wire::ConnectionId,
+};
+
+/// What runs above a connection of an [`Endpoint`].
+pub trait Application {
+    /// Something has happened on the connection: take its events, read, write.
+    ///
+    /// Called at most once for each connection and wake-up, before the connection is asked what to send.
+    fn process(&mut self, connection: &mut Connection, now: Instant);
+}
+
+/// When clients have to show that they receive what is sent to their address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetryPolicy {
+    /// Only when many handshakes are under way.
+    #[default]
+    UnderLoad,
+    /// Each of them.
+    Always,
+    /// None, whatever the load.
+    Never,
+}
+
+/// Settings of an [`Endpoint`].
+#[derive(Debug)]
+pub struct EndpointConfig {
+    /// When to send a Retry.
+    pub retry: RetryPolicy,
+    /// Bytes of the connection IDs of all connections, 1 to 20: `Config::cid_length` has to be the same.
+    pub cid_length: usize,
+    /// The key of the stateless reset tokens.
+    pub reset_key: ResetKey,
+    /// The key of the address validation tokens.
+    pub token_key: TokenKey,
+}
+
+impl EndpointConfig {
+    /// The default policy, 8-byte connection IDs, and keys drawn from `random`.
+    #[must_use]
+    pub fn new(random: &mut Random) -> Self {
+        Self {
+            retry: RetryPolicy::default(),
+            cid_length: 8,
+            reset_key: ResetKey::new(random.array()),
+            token_key: TokenKey::new(random.array()),
+        }
+    }
+}
+
+/// Counters of an [`Endpoint`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EndpointStats {
+    /// Connections accepted.
+    pub accepted: u64,
+    /// Clients refused.
+    pub refused: u64,
+    /// Retry packets sent.
+    pub retries: u64,
+    /// Datagrams that no connection wanted and nothing could be made of.
+    pub dropped: u64,
+}
+
+#[derive(Debug)]
+struct Entry<A> {
+    connection: Connection,
+    application: A,
+    /// The destination of the client's first Initial, routed here to the end: a late copy must not look like a new client.
+    original: ConnectionId,
+    scheduled: Option<Instant>,
+    is_queued: bool,
+    is_half_open: bool,
+}
+
+/// The connections that share one socket.
+///
+/// Sans-I/O: [`Endpoint::process_multiple_input`] takes datagrams, [`Endpoint::process_output`] gives batches, and
+/// between them [`Endpoint::next_incoming`] gives clients that wait to be accepted.
+#[derive(Debug)]
+pub struct Endpoint<A> {
+    config: EndpointConfig,
+    router: Router<Entry<A>>,
+    knocking: KeyedMap<ConnectionId, Incoming>,
+    ready: VecDeque<Incoming>,
+    deadlines: Deadlines,
+    /// Connections to look at before the next wait.
+    queue: VecDeque<Handle>,
+    replies: Replies,
+    half_open: usize,
+    random: Random,
+    epoch: Instant,
+    stats: EndpointStats,
+}
+
+impl<A: Application> Endpoint<A> {
+    /// An endpoint without connections, at `now`.
+    #[must_use]
+    pub fn new(config: EndpointConfig, mut random: Random, now: Instant) -> Self {
+        Self {
+            config,
+            router: Router::new(&mut random),
+            knocking: KeyedMap::with_hasher(KeyedHasher::new(&mut random)),
+            ready: VecDeque::new(),
+            deadlines: Deadlines::default(),
+            queue: VecDeque::new(),
+            replies: Replies::default(),
+            half_open: 0,
+            random,
+            epoch: now,
+            stats: EndpointStats::default(),
+        }
+    }
+
+    /// How many connections there are, closing ones included.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.router.len()
+    }
+
+    /// Whether there is no connection.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What the endpoint has done so far.
+    #[must_use]
+    pub const fn stats(&self) -> EndpointStats {
+        self.stats
+    }
+
+    /// A connection and its application, to be used outside of [`Application::process`]; it is looked at again in the
+    /// next [`Endpoint::process_output`].
+    pub fn connection_mut(&mut self, handle: Handle) -> Option<(&mut Connection, &mut A)> {
+        self.enqueue(handle);
+        let entry = self.router.get_mut(handle)?;
+        Some((&mut entry.connection, &mut entry.application))
+    }
+
+    /// All connections, with their applications; only those looked at through [`Endpoint::connection_mut`] are
+    /// processed again.
+    pub fn handles(&mut self) -> impl Iterator<Item = Handle> {
+        self.router.iter_mut().map(|(handle, _)| handle)
+    }
+
+    fn enqueue(&mut self, handle: Handle) {
+        let Some(entry) = self.router.get_mut(handle) else {
+            return;
+        };
+        if !entry.is_queued {
+            entry.is_queued = true;
+            self.queue.push_back(handle);
+        }
+    }
+
+    /// Time since the endpoint began: the clock of its tokens.
+    fn clock(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.epoch)
+    }
+}

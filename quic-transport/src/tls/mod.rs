@@ -12,6 +12,8 @@ mod forgeries;
 mod phases;
 mod one_rtt;
 mod retry;
+mod reset_key;
+mod token_key;
 mod clock;
 mod secrets;
 mod verify;
@@ -26,7 +28,9 @@ mod vectors;
 
 pub use clock::WallClock;
 pub use config::{ClientConfig, ServerConfig};
+pub use reset_key::ResetKey;
 pub use suite::CipherSuite;
+pub use token_key::TokenKey;
 
 pub(crate) use client_hello::ClientHello;
 pub(crate) use forgeries::Forgeries;

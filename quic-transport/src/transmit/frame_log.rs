@@ -50,6 +50,13 @@ impl FrameLog {
         self.frames.range(first..last).copied()
     }
 
+    /// The record at `index`, unless it is forgotten or still to come.
+    #[inline]
+    pub(crate) fn get(&self, index: u64) -> Option<SentFrame> {
+        let at = usize::try_from(index.checked_sub(self.base)?).ok()?;
+        self.frames.get(at).copied()
+    }
+
     /// Forgets all records before `index`.
     #[inline]
     pub(crate) fn release_to(&mut self, index: u64) {

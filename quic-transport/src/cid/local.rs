@@ -1,0 +1,279 @@
+//! The connection IDs that we give to the peer to address us by.
+//!
+//! A connection keeps the peer supplied up to its `active_connection_id_limit`: each one that it retires is replaced
+//! ([RFC 9000, section 5.1.1](https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1)).
+
+use std::collections::VecDeque;
+
+use quic_common::Random;
+
+use crate::{
+    error::Error,
+    limits::ISSUED_CIDS,
+    tls::ResetKey,
+    wire::{ConnectionId, Frame, MAX_CID_LENGTH, ResetToken},
+};
+
+/// What the router of datagrams has to learn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CidChange {
+    /// Datagrams with this ID belong to the connection from now on.
+    Added(ConnectionId),
+    /// They no longer do.
+    Removed(ConnectionId),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Issued {
+    sequence: u64,
+    cid: ConnectionId,
+    /// A NEW_CONNECTION_ID for it is owed.
+    owed: bool,
+}
+
+/// The IDs that the peer may use, in order of their sequence numbers.
+#[derive(Debug)]
+pub(crate) struct LocalCids {
+    length: usize,
+    reset_key: ResetKey,
+    issued: VecDeque<Issued>,
+    next_sequence: u64,
+    /// Frames owed in all, so that the common path looks at one number.
+    owed: usize,
+    changes: VecDeque<CidChange>,
+}
+
+impl LocalCids {
+    /// Starts with the ID that the handshake uses, sequence number 0.
+    pub(crate) fn new(initial: ConnectionId, reset_key: ResetKey) -> Self {
+        Self {
+            length: initial.len(),
+            reset_key,
+            issued: VecDeque::from([Issued {
+                sequence: 0,
+                cid: initial,
+                owed: false,
+            }]),
+            next_sequence: 1,
+            owed: 0,
+            changes: VecDeque::from([CidChange::Added(initial)]),
+        }
+    }
+
+    /// Bytes of each ID.
+    pub(crate) const fn length(&self) -> usize {
+        self.length
+    }
+
+    /// The ID that the handshake used, or the oldest one not retired.
+    pub(crate) fn first(&self) -> ConnectionId {
+        self.issued
+            .front()
+            .map_or(ConnectionId::EMPTY, |issued| issued.cid)
+    }
+
+    /// Draws new IDs until the peer holds `peer_limit` of them, or as many as we are willing to give.
+    pub(crate) fn replenish(&mut self, peer_limit: u64, random: &mut Random) {
+        if self.length == 0 {
+            return;
+        }
+        let wanted = usize::try_from(peer_limit.min(ISSUED_CIDS)).unwrap_or_default();
+        while self.issued.len() < wanted {
+            let mut bytes = [0; MAX_CID_LENGTH];
+            random.fill(&mut bytes);
+            let Some(cid) = bytes.get(..self.length).and_then(ConnectionId::new) else {
+                return;
+            };
+            self.issued.push_back(Issued {
+                sequence: self.next_sequence,
+                cid,
+                owed: true,
+            });
+            self.next_sequence += 1;
+            self.owed += 1;
+            self.changes.push_back(CidChange::Added(cid));
+        }
+    }
+
+    /// Applies RETIRE_CONNECTION_ID, which arrived in a packet sent to `used`.
+    ///
+    /// # Errors
+    ///
+    /// PROTOCOL_VIOLATION for a number that was never given out, or for the ID that carried the frame (RFC 9000, 19.16).
+    pub(crate) fn on_retire(&mut self, sequence: u64, used: &ConnectionId) -> Result<(), Error> {
+        let violation = |reason| Error::protocol(0x19, reason);
+        if sequence >= self.next_sequence {
+            return Err(violation("retired a connection ID that was never issued"));
+        }
+        if self.length == 0 {
+            return Err(violation("retired a zero-length connection ID"));
+        }
+        let Some(index) = self
+            .issued
+            .iter()
+            .position(|issued| issued.sequence == sequence)
+        else {
+            return Ok(());
+        };
+        if self
+            .issued
+            .get(index)
+            .is_some_and(|issued| issued.cid == *used)
+        {
+            return Err(violation(
+                "retired the connection ID that the packet was sent to",
+            ));
+        }
+        if let Some(retired) = self.issued.remove(index) {
+            self.owed -= usize::from(retired.owed);
+            self.changes.push_back(CidChange::Removed(retired.cid));
+        }
+        Ok(())
+    }
+
+    /// Whether a NEW_CONNECTION_ID is owed.
+    pub(crate) const fn is_owing(&self) -> bool {
+        self.owed > 0
+    }
+
+    /// The next NEW_CONNECTION_ID that is owed; call [`Self::on_sent`] once it is in a packet.
+    pub(crate) fn owed(&self) -> Option<(u64, Frame<'static>)> {
+        let issued = self.issued.iter().find(|issued| issued.owed)?;
+        let frame = Frame::NewConnectionId {
+            sequence: issued.sequence,
+            retire_prior_to: 0,
+            cid: issued.cid,
+            reset_token: self.reset_key.token(&issued.cid),
+        };
+        Some((issued.sequence, frame))
+    }
+
+    /// The NEW_CONNECTION_ID with this number went out.
+    pub(crate) fn on_sent(&mut self, sequence: u64) {
+        self.set_owed(sequence, false);
+    }
+
+    /// The NEW_CONNECTION_ID with this number was lost: it is owed again unless retired meanwhile.
+    pub(crate) fn on_lost(&mut self, sequence: u64) {
+        self.set_owed(sequence, true);
+    }
+
+    /// The reset token of `cid`.
+    pub(crate) fn reset_token(&self, cid: &ConnectionId) -> ResetToken {
+        self.reset_key.token(cid)
+    }
+
+    /// Whether a packet sent to `cid` is for us.
+    #[inline]
+    pub(crate) fn contains(&self, cid: &ConnectionId) -> bool {
+        self.issued.iter().any(|issued| issued.cid == *cid)
+    }
+
+    /// What the router has to learn, oldest first.
+    pub(crate) fn take_change(&mut self) -> Option<CidChange> {
+        self.changes.pop_front()
+    }
+
+    /// All IDs that the router still knows.
+    pub(crate) fn all(&self) -> impl Iterator<Item = ConnectionId> {
+        self.issued.iter().map(|issued| issued.cid)
+    }
+
+    fn set_owed(&mut self, sequence: u64, owed: bool) {
+        let found = self
+            .issued
+            .iter_mut()
+            .find(|issued| issued.sequence == sequence && issued.owed != owed);
+        let Some(issued) = found else { return };
+        issued.owed = owed;
+        if owed {
+            self.owed += 1;
+        } else {
+            self.owed -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quic_common::Random;
+
+    use super::{CidChange, LocalCids};
+    use crate::{tls::ResetKey, wire::ConnectionId};
+
+    fn cids() -> (LocalCids, Random) {
+        let mut random = Random::from_seed([1; 32]);
+        let initial = ConnectionId::new(&[9; 8]).unwrap();
+        let mut cids = LocalCids::new(initial, ResetKey::new([0; 32]));
+        cids.replenish(4, &mut random);
+        (cids, random)
+    }
+
+    fn owed_sequence(cids: &LocalCids) -> Option<u64> {
+        cids.owed().map(|(sequence, _)| sequence)
+    }
+
+    #[test]
+    fn the_peer_is_kept_supplied() {
+        let (mut cids, mut random) = cids();
+        for sequence in 1..4 {
+            assert_eq!(owed_sequence(&cids), Some(sequence));
+            cids.on_sent(sequence);
+        }
+        assert!(!cids.is_owing());
+        cids.on_retire(1, &ConnectionId::EMPTY).unwrap();
+        cids.replenish(4, &mut random);
+        assert_eq!(owed_sequence(&cids), Some(4));
+    }
+
+    #[test]
+    fn the_peers_limit_is_capped_by_ours() {
+        let (mut cids, mut random) = cids();
+        cids.replenish(u64::MAX, &mut random);
+        assert_eq!(cids.issued.len(), 8);
+    }
+
+    /// RFC 9000, 19.16: a sequence number greater than any previously sent is a PROTOCOL_VIOLATION.
+    #[test]
+    fn retiring_what_was_never_issued_is_a_violation() {
+        let (mut cids, _) = cids();
+        assert!(cids.on_retire(4, &ConnectionId::EMPTY).is_err());
+        assert!(cids.on_retire(3, &ConnectionId::EMPTY).is_ok());
+        assert!(
+            cids.on_retire(3, &ConnectionId::EMPTY).is_ok(),
+            "a repeated retirement is ignored"
+        );
+    }
+
+    /// RFC 9000, 19.16: the sequence number MUST NOT refer to the DCID of the packet that contains the frame.
+    #[test]
+    fn retiring_the_id_in_use_is_a_violation() {
+        let (mut cids, _) = cids();
+        let used = cids.first();
+        assert!(cids.on_retire(0, &used).is_err());
+    }
+
+    #[test]
+    fn a_lost_frame_is_owed_again_unless_retired() {
+        let (mut cids, _) = cids();
+        cids.on_sent(1);
+        cids.on_sent(2);
+        cids.on_sent(3);
+        cids.on_lost(2);
+        assert_eq!(owed_sequence(&cids), Some(2));
+        cids.on_retire(2, &ConnectionId::EMPTY).unwrap();
+        assert!(!cids.is_owing());
+        cids.on_lost(2);
+        assert!(!cids.is_owing());
+    }
+
+    #[test]
+    fn the_router_learns_of_each_change() {
+        let (mut cids, _) = cids();
+        let added = std::iter::from_fn(|| cids.take_change()).count();
+        assert_eq!(added, 4);
+        let first = cids.first();
+        cids.on_retire(0, &ConnectionId::EMPTY).unwrap();
+        assert_eq!(cids.take_change(), Some(CidChange::Removed(first)));
+    }
+}

@@ -1,0 +1,309 @@
+//! The connection IDs that the peer gave us to address it by.
+//!
+//! One is in use; the others wait for a new path. What the peer wants retired is retired at once, and the number of
+//! retirements that wait for their acknowledgement is bounded
+//! ([RFC 9000, section 5.1.2](https://www.rfc-editor.org/rfc/rfc9000#section-5.1.2)).
+
+use std::collections::VecDeque;
+
+use crate::{
+    error::Error,
+    limits::{ACTIVE_CIDS, PENDING_RETIREMENTS},
+    wire::{ConnectionId, ResetToken, TransportErrorCode},
+};
+
+const NEW_CONNECTION_ID: u64 = 0x18;
+
+/// What a NEW_CONNECTION_ID frame says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NewConnectionId {
+    pub(crate) sequence: u64,
+    pub(crate) retire_prior_to: u64,
+    pub(crate) cid: ConnectionId,
+    pub(crate) token: ResetToken,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Given {
+    sequence: u64,
+    cid: ConnectionId,
+    token: Option<ResetToken>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Retirement {
+    sequence: u64,
+    owed: bool,
+}
+
+/// The IDs that we may send to, the first of them in use.
+#[derive(Debug)]
+pub(crate) struct RemoteCids {
+    given: VecDeque<Given>,
+    retire_prior_to: u64,
+    retiring: VecDeque<Retirement>,
+}
+
+impl RemoteCids {
+    /// Starts with the ID of the handshake, sequence number 0.
+    pub(crate) fn new(initial: ConnectionId) -> Self {
+        Self {
+            given: VecDeque::from([Given {
+                sequence: 0,
+                cid: initial,
+                token: None,
+            }]),
+            retire_prior_to: 0,
+            retiring: VecDeque::new(),
+        }
+    }
+
+    /// The ID to send to.
+    pub(crate) fn current(&self) -> ConnectionId {
+        self.given
+            .front()
+            .map_or(ConnectionId::EMPTY, |given| given.cid)
+    }
+
+    /// Replaces the ID of the handshake: with a Retry's, or with the one that the peer chose in its first packet.
+    pub(crate) fn replace_initial(&mut self, cid: ConnectionId) {
+        if let Some(first) = self.given.front_mut().filter(|first| first.sequence == 0) {
+            first.cid = cid;
+        }
+    }
+
+    /// Stores the reset token of the handshake's ID, from the server's transport parameters.
+    pub(crate) fn set_initial_token(&mut self, token: ResetToken) {
+        if let Some(first) = self.given.iter_mut().find(|given| given.sequence == 0) {
+            first.token = Some(token);
+        }
+    }
+
+    /// Applies a NEW_CONNECTION_ID frame.
+    ///
+    /// # Errors
+    ///
+    /// PROTOCOL_VIOLATION when the peer uses zero-length IDs, or changes what it said of a number (RFC 9000, 19.15);
+    /// CONNECTION_ID_LIMIT_ERROR when it gives more than it may, or makes us retire faster than it acknowledges.
+    pub(crate) fn on_new(&mut self, new: &NewConnectionId) -> Result<(), Error> {
+        let violation = |reason| Error::protocol(NEW_CONNECTION_ID, reason);
+        if self.current().is_empty() {
+            return Err(violation(
+                "a peer with zero-length connection IDs gave a new one",
+            ));
+        }
+        for given in &self.given {
+            let same_number = given.sequence == new.sequence;
+            let same_id = given.cid == new.cid;
+            if same_number != same_id
+                || (same_number && given.token.is_some_and(|t| t != new.token))
+            {
+                return Err(violation("a connection ID was given twice, differently"));
+            }
+            if same_number {
+                return self.retire_below(new.retire_prior_to);
+            }
+        }
+        if self
+            .retiring
+            .iter()
+            .any(|retirement| retirement.sequence == new.sequence)
+        {
+            return Ok(());
+        }
+        if new.sequence < self.retire_prior_to {
+            return self.retire(new.sequence);
+        }
+        self.given.push_back(Given {
+            sequence: new.sequence,
+            cid: new.cid,
+            token: Some(new.token),
+        });
+        self.retire_below(new.retire_prior_to)?;
+        if self.given.len() > usize::try_from(ACTIVE_CIDS).unwrap_or(usize::MAX) {
+            return Err(Error::new(
+                TransportErrorCode::CONNECTION_ID_LIMIT_ERROR,
+                NEW_CONNECTION_ID,
+                "more connection IDs than active_connection_id_limit",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether a datagram's last 16 bytes are the reset token of an ID that we know.
+    ///
+    /// Every token is compared, and in full, so that the time taken says nothing of them (RFC 9000, 10.3.1).
+    pub(crate) fn is_reset_token(&self, tail: ResetToken) -> bool {
+        let tokens = self.given.iter().filter_map(|given| given.token);
+        tokens.filter(|token| *token == tail).count() > 0
+    }
+
+    /// The next retirement to be announced; call [`Self::on_retire_sent`] once it is in a packet.
+    pub(crate) fn owed_retirement(&self) -> Option<u64> {
+        self.retiring
+            .iter()
+            .find(|retirement| retirement.owed)
+            .map(|retirement| retirement.sequence)
+    }
+
+    /// Whether a RETIRE_CONNECTION_ID is owed.
+    pub(crate) fn is_owing(&self) -> bool {
+        self.retiring.iter().any(|retirement| retirement.owed)
+    }
+
+    /// RETIRE_CONNECTION_ID went out.
+    pub(crate) fn on_retire_sent(&mut self, sequence: u64) {
+        self.set_owed(sequence, false);
+    }
+
+    /// RETIRE_CONNECTION_ID was lost.
+    pub(crate) fn on_retire_lost(&mut self, sequence: u64) {
+        self.set_owed(sequence, true);
+    }
+
+    /// RETIRE_CONNECTION_ID was acknowledged.
+    pub(crate) fn on_retire_acked(&mut self, sequence: u64) {
+        self.retiring
+            .retain(|retirement| retirement.sequence != sequence);
+    }
+
+    fn set_owed(&mut self, sequence: u64, owed: bool) {
+        for retirement in self.retiring.iter_mut().filter(|r| r.sequence == sequence) {
+            retirement.owed = owed;
+        }
+    }
+
+    fn retire_below(&mut self, bound: u64) -> Result<(), Error> {
+        if bound <= self.retire_prior_to {
+            return Ok(());
+        }
+        self.retire_prior_to = bound;
+        while let Some(index) = self.given.iter().position(|given| given.sequence < bound) {
+            if let Some(given) = self.given.remove(index) {
+                self.retire(given.sequence)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn retire(&mut self, sequence: u64) -> Result<(), Error> {
+        if self.retiring.len() >= PENDING_RETIREMENTS {
+            return Err(Error::new(
+                TransportErrorCode::CONNECTION_ID_LIMIT_ERROR,
+                NEW_CONNECTION_ID,
+                "too many connection IDs to retire",
+            ));
+        }
+        self.retiring.push_back(Retirement {
+            sequence,
+            owed: true,
+        });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NewConnectionId, RemoteCids};
+    use crate::{
+        limits::{ACTIVE_CIDS, PENDING_RETIREMENTS},
+        wire::{ConnectionId, ResetToken, TransportErrorCode},
+    };
+
+    fn cid(n: u64) -> ConnectionId {
+        ConnectionId::new(&n.to_be_bytes()).unwrap()
+    }
+
+    fn token(n: u64) -> ResetToken {
+        ResetToken(u128::from(n).to_be_bytes())
+    }
+
+    fn new(sequence: u64, retire_prior_to: u64) -> NewConnectionId {
+        NewConnectionId {
+            sequence,
+            retire_prior_to,
+            cid: cid(sequence + 100),
+            token: token(sequence),
+        }
+    }
+
+    /// RFC 9000, 5.1.1: more IDs than the limit are a CONNECTION_ID_LIMIT_ERROR.
+    #[test]
+    fn the_limit_holds_at_the_cap_and_beyond() {
+        let mut cids = RemoteCids::new(cid(0));
+        for sequence in 1..ACTIVE_CIDS {
+            cids.on_new(&new(sequence, 0)).unwrap();
+        }
+        let error = cids.on_new(&new(ACTIVE_CIDS, 0)).unwrap_err();
+        assert_eq!(error.code, TransportErrorCode::CONNECTION_ID_LIMIT_ERROR);
+    }
+
+    #[test]
+    fn retired_ids_make_room() {
+        let mut cids = RemoteCids::new(cid(0));
+        for sequence in 1..ACTIVE_CIDS {
+            cids.on_new(&new(sequence, 0)).unwrap();
+        }
+        cids.on_new(&new(ACTIVE_CIDS, 2)).unwrap();
+        assert_eq!(cids.current(), cid(102));
+        assert_eq!(cids.owed_retirement(), Some(0));
+        cids.on_retire_sent(0);
+        assert_eq!(cids.owed_retirement(), Some(1));
+        cids.on_retire_lost(0);
+        assert_eq!(cids.owed_retirement(), Some(0));
+        cids.on_retire_acked(0);
+        assert_eq!(cids.owed_retirement(), Some(1));
+    }
+
+    /// RFC 9000, 5.1.2: outstanding retirements are bounded.
+    #[test]
+    fn churn_without_acknowledgement_is_an_error() {
+        let mut cids = RemoteCids::new(cid(0));
+        let cap = u64::try_from(PENDING_RETIREMENTS).unwrap();
+        for sequence in 1..=cap {
+            cids.on_new(&new(sequence, sequence)).unwrap();
+        }
+        let error = cids.on_new(&new(cap + 1, cap + 1)).unwrap_err();
+        assert_eq!(error.code, TransportErrorCode::CONNECTION_ID_LIMIT_ERROR);
+    }
+
+    /// RFC 9000, 19.15: a changed meaning of a number, or a second number for an ID, is a PROTOCOL_VIOLATION.
+    #[test]
+    fn contradictions_are_violations() {
+        let mut cids = RemoteCids::new(cid(0));
+        cids.on_new(&new(1, 0)).unwrap();
+        cids.on_new(&new(1, 0)).unwrap();
+        let mut other_cid = new(1, 0);
+        other_cid.cid = cid(7);
+        let mut other_token = new(1, 0);
+        other_token.token = token(9);
+        let mut second_number = new(2, 0);
+        second_number.cid = cid(101);
+        for frame in [other_cid, other_token, second_number] {
+            assert_eq!(
+                cids.on_new(&frame).unwrap_err().code,
+                TransportErrorCode::PROTOCOL_VIOLATION
+            );
+        }
+    }
+
+    #[test]
+    fn a_late_id_below_the_bound_is_retired_at_once() {
+        let mut cids = RemoteCids::new(cid(0));
+        cids.on_new(&new(5, 5)).unwrap();
+        cids.on_retire_acked(0);
+        cids.on_new(&new(3, 0)).unwrap();
+        assert_eq!(cids.owed_retirement(), Some(3));
+        assert_eq!(cids.current(), cid(105));
+    }
+
+    #[test]
+    fn tokens_of_all_known_ids_count() {
+        let mut cids = RemoteCids::new(cid(0));
+        assert!(!cids.is_reset_token(ResetToken([0; 16])));
+        cids.set_initial_token(token(50));
+        cids.on_new(&new(1, 0)).unwrap();
+        assert!(cids.is_reset_token(token(50)) && cids.is_reset_token(token(1)));
+        assert!(!cids.is_reset_token(token(2)));
+    }
+}

@@ -1,0 +1,135 @@
+//! An ACK frame: what it newly acknowledges leaves the network,
+//! [RFC 9002, appendix A.7](https://www.rfc-editor.org/rfc/rfc9002#appendix-A.7).
+//!
+//! Losses are looked for later, once for all ACK frames of a wake-up.
+
+use std::time::{Duration, Instant};
+
+use super::Connection;
+use crate::{
+    congestion::Congestion, error::Error, recovery::Acked, tls::Phase, transmit::Space,
+    wire::AckFrame,
+};
+
+impl Connection {
+    /// Processes an ACK frame for `space` that came in a packet of key phase `carrier`.
+    ///
+    /// # Errors
+    ///
+    /// PROTOCOL_VIOLATION when it acknowledges what was never sent, before anything is changed;
+    /// KEY_UPDATE_ERROR when new keys are acknowledged with old ones.
+    pub(super) fn on_ack(
+        &mut self,
+        ack: &AckFrame<'_>,
+        space: Space,
+        carrier: Phase,
+        now: Instant,
+    ) -> Result<(), Error> {
+        let Some(state) = self.spaces.get_mut(space) else {
+            return Ok(());
+        };
+        state.sent.check(ack.ranges())?;
+        let is_newest = state
+            .sent
+            .largest_acked()
+            .is_none_or(|largest| ack.largest > largest);
+        if space == Space::Application
+            && let Some(keys) = self.keys.one_rtt.as_mut()
+        {
+            keys.on_acked(ack.largest, carrier)?;
+        }
+        self.stats.acks_received += 1;
+        let mut acked = std::mem::take(&mut self.scratch.acked);
+        for range in ack.ranges() {
+            state.sent.take_acked(range, &mut acked);
+        }
+        if !acked.is_empty() {
+            self.on_newly_acked(&acked, ack, space, now);
+        }
+        self.on_ecn_counts(ack, &acked, space, is_newest, now);
+        acked.clear();
+        self.scratch.acked = acked;
+        self.needs_loss_detection = true;
+        Ok(())
+    }
+
+    fn on_newly_acked(&mut self, acked: &[Acked], ack: &AckFrame<'_>, space: Space, now: Instant) {
+        self.update_rtt(acked, ack, space, now);
+        self.timer.on_acked(self.handshake_progress());
+        for Acked { packet, .. } in acked {
+            if packet.is_in_flight() {
+                self.path.controller.on_acked(packet.size, packet.sent);
+            }
+            if packet.is_mtu_probe() {
+                self.path.on_mtu_probe_acked(packet.size);
+            }
+            let frames = packet.frames_start..packet.frames_start + u64::from(packet.frames_count);
+            for index in frames {
+                if let Some(frame) = self
+                    .spaces
+                    .get(space)
+                    .and_then(|state| state.log.get(index))
+                {
+                    self.on_frame_acked(space, frame);
+                }
+            }
+        }
+        if let Some(state) = self.spaces.get_mut(space) {
+            state.release_frames();
+        }
+    }
+
+    /// RFC 9000, 13.4.2 and RFC 9002, 7.1: the counts validate the path's marking, and a rise of CE is congestion.
+    fn on_ecn_counts(
+        &mut self,
+        ack: &AckFrame<'_>,
+        acked: &[Acked],
+        space: Space,
+        is_newest: bool,
+        now: Instant,
+    ) {
+        let marked = acked.iter().filter(|acked| acked.packet.is_ect0());
+        let (count, newest) = marked.fold((0, None), |(count, newest), acked| {
+            (count + 1, newest.max(Some(acked.packet.sent)))
+        });
+        let Some(state) = self.spaces.get_mut(space) else {
+            return;
+        };
+        let is_congested = self
+            .path
+            .ecn
+            .on_ack(&mut state.ecn, count, ack.ecn, is_newest);
+        if let Some(newest) = newest.filter(|_| is_congested) {
+            self.stats.congestion_events += 1;
+            self.path
+                .controller
+                .on_congestion(newest, now, Congestion::Ecn);
+        }
+    }
+
+    /// RFC 9002, 5.1: a sample needs the largest acknowledged packet to be new, and an ack-eliciting one among them.
+    fn update_rtt(&mut self, acked: &[Acked], ack: &AckFrame<'_>, space: Space, now: Instant) {
+        let largest = acked.iter().find(|acked| acked.number == ack.largest);
+        let Some(largest) =
+            largest.filter(|_| acked.iter().any(|acked| acked.packet.is_ack_eliciting()))
+        else {
+            return;
+        };
+        let delay = match space {
+            // RFC 9002, 5.3: the delay of Initial packets is ignored; Handshake ones are sent at once.
+            Space::Initial | Space::Handshake => Duration::ZERO,
+            Space::Application => self.ack_delay(ack.delay),
+        };
+        let latest = now.saturating_duration_since(largest.packet.sent);
+        let is_confirmed = self.is_confirmed();
+        self.path.controller.on_rtt_sample(latest);
+        self.path
+            .rtt
+            .update(now, latest, delay, is_confirmed, self.peer.max_ack_delay);
+    }
+
+    fn ack_delay(&self, field: u64) -> Duration {
+        let micros = field.saturating_mul(1 << self.peer.ack_delay_exponent.min(20));
+        Duration::from_micros(micros)
+    }
+}

@@ -1,0 +1,272 @@
+//! A batch: packets into datagrams, datagrams end to end,
+//! [RFC 9000, sections 12.2 and 14.1](https://www.rfc-editor.org/rfc/rfc9000#section-12.2).
+//!
+//! The common path is a run of datagrams of the path's MTU with one 1-RTT packet each, all in one batch.
+
+use std::time::Instant;
+
+use quic_common::{BatchHead, MAX_BATCH_BYTES, MAX_BATCH_SEGMENTS};
+
+use super::{
+    Connection,
+    draft::{Content, Draft},
+    life::Life,
+    space::SpaceOf as _,
+};
+use crate::{
+    config::MIN_DATAGRAM,
+    recovery::PacketFlags,
+    transmit::Space,
+    wire::{Level, wide},
+};
+
+/// UDP over IPv6 has room for 20 bytes fewer than over IPv4.
+const MAX_BATCH_BYTES_V6: usize = MAX_BATCH_BYTES - 20;
+
+/// The levels of a datagram's packets, in their order.
+const LEVELS: [Level; 3] = [Level::Initial, Level::Handshake, Level::OneRtt];
+
+/// What the window, the pacer and the anti-amplification limit leave for the next datagram.
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    /// Bytes in flight that may be added.
+    window: u64,
+    /// Bytes that may be sent to an address that isn't validated.
+    allowance: u64,
+}
+
+impl Connection {
+    /// Builds the next batch at the start of `buffer`; `None` when there is nothing to send now.
+    pub(super) fn assemble(&mut self, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
+        self.pacing_deadline = None;
+        let head = match self.life {
+            Life::Open => self
+                .assemble_probe(now, buffer)
+                .or_else(|| self.assemble_open(now, buffer)),
+            Life::Closing(_) => self.assemble_close(now, buffer),
+            Life::Draining { .. } | Life::Closed => None,
+        }?;
+        self.stats.datagrams_sent += wide(head.datagrams());
+        self.stats.bytes_sent += wide(head.length);
+        Some(head)
+    }
+
+    fn assemble_open(&mut self, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
+        let limit = if self.path.remote.is_ipv6() {
+            MAX_BATCH_BYTES_V6
+        } else {
+            MAX_BATCH_BYTES
+        };
+        let mut budget = self.budget(now);
+        let mut segment = usize::from(self.path.mtu.current());
+        let mut length = 0;
+        for _ in 0..MAX_BATCH_SEGMENTS {
+            let end = length + segment;
+            if end > limit {
+                break;
+            }
+            let Some(datagram) = buffer.get_mut(length..end) else {
+                break;
+            };
+            let size = self.datagram(&mut budget, datagram, now);
+            length += size;
+            if size < segment {
+                // A first datagram that is shorter than the MTU is the only one.
+                segment = if length == size { size } else { segment };
+                break;
+            }
+        }
+        (length > 0).then(|| self.head(length, segment))
+    }
+
+    fn budget(&mut self, now: Instant) -> Budget {
+        let window = self.path.budget(now);
+        if window == 0 {
+            self.pacing_deadline = self.path.pacer.deadline();
+        }
+        Budget {
+            window,
+            allowance: self.path.amplification.allowance(),
+        }
+    }
+
+    const fn head(&self, length: usize, segment: usize) -> BatchHead {
+        BatchHead {
+            remote: self.path.remote,
+            local: self.path.local,
+            ecn: self.path.ecn.mark(),
+            length,
+            segment,
+        }
+    }
+
+    /// Fills one datagram; returns its size, 0 when there is nothing to send.
+    fn datagram(&mut self, budget: &mut Budget, datagram: &mut [u8], now: Instant) -> usize {
+        let allowed = usize::try_from(budget.allowance).unwrap_or(usize::MAX);
+        let room = datagram.len().min(allowed);
+        let Some(datagram) = datagram.get_mut(..room) else {
+            return 0;
+        };
+        let size = if self.spaces.is_settled() {
+            self.short_datagram(budget, datagram, now)
+        } else {
+            self.coalesced_datagram(budget, datagram, now)
+        };
+        let sent = wide(size);
+        budget.allowance = budget.allowance.saturating_sub(sent);
+        self.path.amplification.on_sent(sent);
+        size
+    }
+
+    #[inline]
+    fn short_datagram(&mut self, budget: &mut Budget, datagram: &mut [u8], now: Instant) -> usize {
+        let Some(content) = self.content(Level::OneRtt, budget, datagram.len(), now) else {
+            return 0;
+        };
+        let Some(draft) = self.draft(Level::OneRtt, content, datagram, 0, now) else {
+            return 0;
+        };
+        budget.spend(&draft);
+        self.seal(&draft, PacketFlags::NONE, datagram, now);
+        draft.size()
+    }
+
+    /// Several packets in one datagram, while the handshake isn't over.
+    fn coalesced_datagram(
+        &mut self,
+        budget: &mut Budget,
+        datagram: &mut [u8],
+        now: Instant,
+    ) -> usize {
+        let room = datagram.len().min(usize::from(MIN_DATAGRAM));
+        let Some(datagram) = datagram.get_mut(..room) else {
+            return 0;
+        };
+        let mut last: Option<Draft> = None;
+        let mut needs_padding = false;
+        let mut has_handshake = false;
+        for level in LEVELS {
+            let start = last.as_ref().map_or(0, Draft::end);
+            let Some(content) = self.content(level, budget, datagram.len() - start, now) else {
+                continue;
+            };
+            let Some(draft) = self.draft(level, content, datagram, start, now) else {
+                continue;
+            };
+            // RFC 9000, 14.1: a client pads every Initial, a server those that elicit an acknowledgment.
+            needs_padding |=
+                level == Level::Initial && (self.side.is_client() || draft.is_ack_eliciting());
+            has_handshake |= level == Level::Handshake;
+            if let Some(previous) = last.replace(draft) {
+                budget.spend(&previous);
+                self.seal(&previous, PacketFlags::NONE, datagram, now);
+            }
+        }
+        let Some(mut last) = last else { return 0 };
+        if needs_padding {
+            Self::pad(&mut last, datagram, room);
+        }
+        budget.spend(&last);
+        self.seal(&last, PacketFlags::NONE, datagram, now);
+        if has_handshake && self.side.is_client() {
+            // RFC 9001, 4.9.1: a client has no use for its Initial keys once it sends a Handshake packet.
+            self.discard(Space::Initial, now);
+        }
+        last.end()
+    }
+
+    /// What a packet of `level` may hold; `None` when it has nothing to say.
+    #[inline]
+    fn content(&self, level: Level, budget: &Budget, room: usize, now: Instant) -> Option<Content> {
+        let state = self.spaces.get(level.space())?;
+        let has_keys = match level {
+            Level::OneRtt => self.keys.one_rtt.is_some(),
+            Level::Initial | Level::Handshake | Level::ZeroRtt => {
+                self.keys.of_handshake(level).is_some()
+            }
+        };
+        if !has_keys {
+            return None;
+        }
+        let fits = budget.window >= wide(room);
+        let wants = state.crypto.has_pending_frames()
+            || (level == Level::OneRtt && self.has_application_data());
+        if state.probes > 0 || (fits && wants) {
+            return Some(Content::Everything);
+        }
+        state.received.is_due(now).then_some(if fits {
+            Content::Everything
+        } else {
+            Content::Acks
+        })
+    }
+
+    fn has_application_data(&self) -> bool {
+        self.owes_handshake_done
+            || self.local_cids.is_owing()
+            || self.remote_cids.is_owing()
+            || self.path.responses.next().is_some()
+            || self.streams.has_pending_frames()
+    }
+
+    /// A probe of the path's MTU is a batch of its own.
+    fn assemble_probe(&mut self, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
+        if !self.is_confirmed() {
+            return None;
+        }
+        let probe = self.path.mtu.next_probe(now)?;
+        let size = usize::from(probe);
+        if self.path.controller.available() < wide(size) {
+            return None;
+        }
+        let datagram = buffer.get_mut(..size)?;
+        let mut draft = self.draft_probe(datagram)?;
+        Self::pad(&mut draft, datagram, size);
+        self.path.mtu.on_probe_sent(probe);
+        self.seal(&draft, PacketFlags::MTU_PROBE, datagram, now);
+        Some(self.head(size, size))
+    }
+
+    /// CONNECTION_CLOSE in every packet type that the peer may be able to read (RFC 9000, 10.2.3).
+    fn assemble_close(&mut self, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
+        let Life::Closing(closing) = &mut self.life else {
+            return None;
+        };
+        if !std::mem::take(&mut closing.is_owed) {
+            return None;
+        }
+        let farewell = closing.farewell.clone();
+        let allowed = usize::try_from(self.path.amplification.allowance()).unwrap_or(usize::MAX);
+        let datagram = buffer.get_mut(..usize::from(MIN_DATAGRAM).min(allowed))?;
+        let mut last: Option<Draft> = None;
+        let mut has_initial = false;
+        for level in LEVELS {
+            let start = last.as_ref().map_or(0, Draft::end);
+            let Some(draft) = self.draft_close(level, &farewell, datagram, start) else {
+                continue;
+            };
+            has_initial |= level == Level::Initial;
+            if let Some(previous) = last.replace(draft) {
+                self.seal(&previous, PacketFlags::NONE, datagram, now);
+            }
+        }
+        let mut last = last?;
+        if has_initial && self.side.is_client() {
+            Self::pad(&mut last, datagram, usize::from(MIN_DATAGRAM));
+        }
+        self.seal(&last, PacketFlags::NONE, datagram, now);
+        let length = last.end();
+        self.path.amplification.on_sent(wide(length));
+        Some(self.head(length, length))
+    }
+}
+
+impl Budget {
+    #[inline]
+    const fn spend(&mut self, draft: &Draft) {
+        if draft.is_in_flight() {
+            let size = wide(draft.size());
+            self.window = self.window.saturating_sub(size);
+        }
+    }
+}

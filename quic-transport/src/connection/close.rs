@@ -1,0 +1,84 @@
+//! Ending a connection: by us, by the peer, by silence,
+//! [RFC 9000, section 10](https://www.rfc-editor.org/rfc/rfc9000#section-10).
+
+use std::time::Instant;
+
+use super::{
+    Connection,
+    life::{Closing, Farewell, Life},
+};
+use crate::{
+    error::{CloseReason, Error},
+    event::Event,
+    limits::CLOSE_REASON,
+    wire::{Close, CloseCode},
+};
+
+impl Connection {
+    /// Closes the connection with an application's code and reason; the reason is cut after 1 KiB.
+    ///
+    /// The peer is told in the next [`Connection::process_output`]. Data not yet acknowledged may be lost.
+    pub fn close(&mut self, code: u64, reason: &[u8], now: Instant) {
+        let reason = reason
+            .get(..reason.len().min(CLOSE_REASON))
+            .unwrap_or_default();
+        let farewell = Farewell::Application {
+            code,
+            reason: reason.into(),
+        };
+        self.start_closing(farewell, CloseReason::Application { code }, now);
+    }
+
+    /// Gives up without a word, as when the embedder learns that the peer can't be reached.
+    pub fn abandon(&mut self, reason: CloseReason) {
+        if self.life.is_open() {
+            self.events.push_back(Event::Closed(reason));
+        }
+        self.life = Life::Closed;
+    }
+
+    /// Closes the connection because of `error`.
+    pub(super) fn fail(&mut self, error: Error, now: Instant) {
+        self.start_closing(Farewell::Transport(error), CloseReason::Local(error), now);
+    }
+
+    /// The peer has closed the connection.
+    pub(super) fn on_connection_close(&mut self, close: &Close<'_>, now: Instant) {
+        let words = close
+            .reason
+            .get(..close.reason.len().min(CLOSE_REASON))
+            .unwrap_or_default();
+        let reason = match close.code {
+            CloseCode::Transport { code, frame_type } => CloseReason::Peer {
+                code,
+                frame: frame_type,
+                reason: words.into(),
+            },
+            CloseCode::Application(code) => CloseReason::PeerApplication {
+                code,
+                reason: words.into(),
+            },
+        };
+        self.drain(reason, now);
+    }
+
+    /// Stops sending and waits until no packet of the peer can be under way any more.
+    pub(super) fn drain(&mut self, reason: CloseReason, now: Instant) {
+        if self.life.is_open() {
+            self.events.push_back(Event::Closed(reason));
+        }
+        if !matches!(self.life, Life::Draining { .. } | Life::Closed) {
+            let until = now + 3 * self.pto();
+            self.life = Life::Draining { until };
+        }
+    }
+
+    fn start_closing(&mut self, farewell: Farewell, reason: CloseReason, now: Instant) {
+        if !self.life.is_open() {
+            return;
+        }
+        self.events.push_back(Event::Closed(reason));
+        let until = now + 3 * self.pto();
+        self.life = Life::Closing(Closing::new(farewell, until));
+    }
+}

@@ -1,0 +1,168 @@
+//! An authentic packet's frames, each to the component that it is for.
+
+use std::time::Instant;
+
+use quic_common::Ecn;
+
+use super::{Connection, life::Progress, space::SpaceOf as _, unprotect::Packet};
+use crate::{
+    cid::NewConnectionId,
+    error::Error,
+    tls::Phase,
+    transmit::Space,
+    wire::{AllowedFrames, ConnectionId, Frame, Frames, Level, PacketHeader},
+};
+
+/// What all frames of a packet have in common.
+#[derive(Clone, Copy, Debug)]
+struct Carrier {
+    level: Level,
+    space: Space,
+    allowed: AllowedFrames,
+    phase: Phase,
+    dcid: ConnectionId,
+    now: Instant,
+}
+
+impl Packet<'_> {
+    /// Whether one of the frames is a CONNECTION_CLOSE.
+    pub(super) fn has_connection_close(&self) -> bool {
+        Frames::new(self.payload)
+            .into_iter()
+            .flatten()
+            .any(|frame| matches!(frame, Ok(Frame::ConnectionClose(_))))
+    }
+}
+
+impl Connection {
+    /// Processes an authentic packet that is no duplicate.
+    ///
+    /// # Errors
+    ///
+    /// The first rule that the peer broke; the packet isn't acknowledged then, as the connection ends.
+    #[inline]
+    pub(super) fn on_packet(
+        &mut self,
+        packet: &Packet<'_>,
+        header: &PacketHeader,
+        ecn: Ecn,
+        now: Instant,
+    ) -> Result<(), Error> {
+        let carrier = Carrier {
+            level: packet.level,
+            space: packet.level.space(),
+            allowed: AllowedFrames::new(packet.level, self.side.peer()),
+            phase: packet.phase,
+            dcid: header.dcid,
+            now,
+        };
+        if packet.level != Level::OneRtt {
+            self.on_long_packet(packet.level, header, now);
+        }
+        let mut is_ack_eliciting = false;
+        for frame in Frames::new(packet.payload)? {
+            let frame = frame?;
+            is_ack_eliciting |= frame.is_ack_eliciting();
+            self.on_frame(&frame, &carrier)?;
+        }
+        if let Some(space) = self.spaces.get_mut(carrier.space) {
+            space
+                .received
+                .on_packet(packet.number, is_ack_eliciting, ecn, now);
+        }
+        self.idle.on_received(now);
+        Ok(())
+    }
+
+    #[inline]
+    fn on_frame(&mut self, frame: &Frame<'_>, carrier: &Carrier) -> Result<(), Error> {
+        if !carrier.allowed.contains(frame.frame_type()) {
+            return Err(Error::protocol(
+                frame.frame_type(),
+                "not permitted in this packet type",
+            ));
+        }
+        match frame {
+            Frame::Stream {
+                id,
+                offset,
+                data,
+                fin,
+            } => self.streams.on_stream(*id, *offset, data, *fin),
+            Frame::Ack(ack) => self.on_ack(ack, carrier.space, carrier.phase, carrier.now),
+            Frame::Padding { .. } | Frame::Ping => Ok(()),
+            Frame::Crypto { offset, data } => {
+                self.on_crypto(*offset, data, carrier.level, carrier.now)
+            }
+            Frame::ConnectionClose(close) => {
+                self.on_connection_close(close, carrier.now);
+                Ok(())
+            }
+            Frame::ResetStream {
+                id,
+                code,
+                final_size,
+            } => self.streams.on_reset_stream(*id, *code, *final_size),
+            Frame::StopSending { id, code } => self.streams.on_stop_sending(*id, *code),
+            Frame::MaxData { limit } => {
+                self.streams.on_max_data(*limit);
+                Ok(())
+            }
+            Frame::MaxStreamData { id, limit } => self.streams.on_max_stream_data(*id, *limit),
+            Frame::MaxStreams { direction, limit } => {
+                self.streams.on_max_streams(*direction, *limit);
+                Ok(())
+            }
+            Frame::StreamDataBlocked { id, limit } => {
+                self.streams.on_stream_data_blocked(*id, *limit)
+            }
+            Frame::HandshakeDone => self.on_handshake_done(carrier.now),
+            Frame::NewConnectionId { .. }
+            | Frame::RetireConnectionId { .. }
+            | Frame::PathChallenge { .. }
+            | Frame::PathResponse { .. }
+            | Frame::NewToken { .. }
+            | Frame::DataBlocked { .. }
+            | Frame::StreamsBlocked { .. } => self.on_rare_frame(frame, carrier),
+        }
+    }
+
+    /// Frames about addresses. What the peer lacks, and says so, comes with the data that it lacks it for; tokens
+    /// aren't stored; and no challenge was sent, so that no response can match one (RFC 9000, 19.18).
+    fn on_rare_frame(&mut self, frame: &Frame<'_>, carrier: &Carrier) -> Result<(), Error> {
+        if let Frame::NewConnectionId {
+            sequence,
+            retire_prior_to,
+            cid,
+            reset_token,
+        } = *frame
+        {
+            return self.remote_cids.on_new(&NewConnectionId {
+                sequence,
+                retire_prior_to,
+                cid,
+                token: reset_token,
+            });
+        }
+        if let Frame::RetireConnectionId { sequence } = *frame {
+            self.local_cids.on_retire(sequence, &carrier.dcid)?;
+            self.local_cids
+                .replenish(self.peer.cid_limit, &mut self.random);
+        }
+        if let Frame::PathChallenge { data } = *frame {
+            self.path.responses.on_challenge(data);
+        }
+        Ok(())
+    }
+
+    fn on_handshake_done(&mut self, now: Instant) -> Result<(), Error> {
+        if self.progress == Progress::Handshaking {
+            return Err(Error::protocol(
+                0x1e,
+                "sent before the handshake was complete",
+            ));
+        }
+        self.confirm(now);
+        Ok(())
+    }
+}

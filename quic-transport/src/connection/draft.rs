@@ -1,0 +1,368 @@
+//! One packet on its way out: its header, its frames, and at last its protection,
+//! [RFC 9001, section 5](https://www.rfc-editor.org/rfc/rfc9001#section-5).
+//!
+//! A packet stays a draft until it is known whether another follows it in the datagram, because the last one takes the
+//! padding.
+
+use std::time::Instant;
+
+use quic_common::{Ecn, Writer};
+
+use super::{
+    Connection,
+    life::Farewell,
+    rare::RareFrames,
+    space::{SpaceOf as _, SpaceState},
+};
+use crate::{
+    ack::ReceivedPackets,
+    limits::ACK_RANGES_SENT,
+    recovery::{PacketFlags, SentPacket},
+    tls::TAG_LENGTH,
+    transmit::{PacketWriter, SentFrame, Space, Written},
+    wire::{
+        Frame, Level, LongHeader, OutgoingAck, PacketKind, PacketNumber, ShortHeader, write_length,
+    },
+};
+
+/// A packet whose frames are written and whose protection is not.
+#[derive(Debug)]
+pub(super) struct Draft {
+    level: Level,
+    number: PacketNumber,
+    number_length: usize,
+    /// Where it starts in the datagram.
+    start: usize,
+    /// From there: the length field of a long header.
+    length_offset: Option<usize>,
+    number_offset: usize,
+    header_length: usize,
+    written: Written,
+}
+
+impl Draft {
+    /// Bytes of the packet, its tag included.
+    pub(super) const fn size(&self) -> usize {
+        self.header_length + self.written.length + TAG_LENGTH
+    }
+
+    pub(super) const fn end(&self) -> usize {
+        self.start + self.size()
+    }
+
+    pub(super) const fn level(&self) -> Level {
+        self.level
+    }
+
+    pub(super) const fn is_ack_eliciting(&self) -> bool {
+        self.written.ack_eliciting
+    }
+
+    pub(super) const fn is_in_flight(&self) -> bool {
+        self.written.in_flight
+    }
+}
+
+/// The exponent of the delay in our ACK frames: the default, which goes without saying (RFC 9000, 18.2).
+const ACK_DELAY_EXPONENT: u32 = 3;
+
+/// What may go into a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// ACK frames only: the window is full.
+    Acks,
+    /// Everything.
+    Everything,
+}
+
+/// The header of a packet whose frames are still to be written.
+struct Opening {
+    level: Level,
+    number: PacketNumber,
+    number_length: usize,
+    start: usize,
+    length_offset: Option<usize>,
+    number_offset: usize,
+    header_length: usize,
+}
+
+impl Opening {
+    /// The part of the datagram that the frames go into; `None` when not even the smallest packet fits.
+    #[inline]
+    fn payload<'d>(&self, datagram: &'d mut [u8]) -> Option<&'d mut [u8]> {
+        let end = datagram.len().checked_sub(TAG_LENGTH)?;
+        datagram
+            .get_mut(self.start + self.header_length..end)
+            .filter(|payload| payload.len() >= self.least())
+    }
+
+    /// RFC 9001, 5.4.2: packet number and payload have at least 4 bytes, so that there is a sample.
+    const fn least(&self) -> usize {
+        4_usize.saturating_sub(self.number_length)
+    }
+
+    const fn into_draft(self, written: Written) -> Draft {
+        Draft {
+            level: self.level,
+            number: self.number,
+            number_length: self.number_length,
+            start: self.start,
+            length_offset: self.length_offset,
+            number_offset: self.number_offset,
+            header_length: self.header_length,
+            written,
+        }
+    }
+}
+
+impl Connection {
+    /// Writes a packet of `level` into `datagram` from `start`; `None`, and nothing is changed, when there is nothing
+    /// to say or no room to say it.
+    #[inline]
+    pub(super) fn draft(
+        &mut self,
+        level: Level,
+        content: Content,
+        datagram: &mut [u8],
+        start: usize,
+        now: Instant,
+    ) -> Option<Draft> {
+        let opening = self.open_packet(level, datagram, start)?;
+        let payload = opening.payload(datagram)?;
+        let written = self.write_frames(level, content, payload, opening.least(), now)?;
+        (written.length > 0).then(|| opening.into_draft(written))
+    }
+
+    /// Writes a packet that says goodbye.
+    pub(super) fn draft_close(
+        &mut self,
+        level: Level,
+        farewell: &Farewell,
+        datagram: &mut [u8],
+        start: usize,
+    ) -> Option<Draft> {
+        let opening = self.open_packet(level, datagram, start)?;
+        let payload = opening.payload(datagram)?;
+        let state = self.spaces.get_mut(level.space())?;
+        let mut writer = PacketWriter::new(payload, &mut state.log);
+        let close = farewell.frame().at(level).fit(writer.remaining())?;
+        writer.unrecorded(&close);
+        Some(opening.into_draft(writer.finish()))
+    }
+
+    /// Writes a packet that does nothing but probe the path's MTU.
+    pub(super) fn draft_probe(&mut self, datagram: &mut [u8]) -> Option<Draft> {
+        let opening = self.open_packet(Level::OneRtt, datagram, 0)?;
+        let payload = opening.payload(datagram)?;
+        let mut writer = PacketWriter::new(payload, &mut self.spaces.application.log);
+        writer.frame(&Frame::Ping, SentFrame::MtuProbe);
+        Some(opening.into_draft(writer.finish()))
+    }
+
+    /// Pads a draft with zeros so that the datagram has `size` bytes.
+    pub(super) fn pad(draft: &mut Draft, datagram: &mut [u8], size: usize) {
+        let from = draft.start + draft.header_length + draft.written.length;
+        let missing = size.saturating_sub(draft.end());
+        if let Some(space) = datagram
+            .get_mut(from..from + missing)
+            .filter(|_| missing > 0)
+        {
+            space.fill(0);
+            draft.written.length += missing;
+            draft.written.in_flight = true;
+        }
+    }
+
+    /// Protects a draft and books it as sent.
+    #[inline]
+    pub(super) fn seal(
+        &mut self,
+        draft: &Draft,
+        flags: PacketFlags,
+        datagram: &mut [u8],
+        now: Instant,
+    ) {
+        let Some(packet) = datagram.get_mut(draft.start..draft.end()) else {
+            return;
+        };
+        if let Some(offset) = draft.length_offset {
+            write_length(packet, offset, packet.len() - draft.number_offset);
+        }
+        let number = draft.number.value();
+        let (offset, length) = (draft.number_offset, draft.number_length);
+        if draft.level == Level::OneRtt {
+            if let Some(keys) = self.keys.one_rtt.as_mut() {
+                keys.seal(number, draft.header_length, packet);
+                keys.local_header().protect(packet, offset, length);
+            }
+        } else if let Some(keys) = self.keys.of_handshake(draft.level) {
+            keys.local.packet.seal(number, draft.header_length, packet);
+            keys.local.header.protect(packet, offset, length);
+        }
+        self.book(draft, flags, now);
+    }
+
+    fn book(&mut self, draft: &Draft, flags: PacketFlags, now: Instant) {
+        let written = &draft.written;
+        let packet = SentPacket {
+            sent: now,
+            frames_start: written.frames_start,
+            frames_count: written.frames_count,
+            size: u16::try_from(draft.size()).unwrap_or(u16::MAX),
+            flags: flags
+                .with_if(PacketFlags::ACK_ELICITING, written.ack_eliciting)
+                .with_if(PacketFlags::IN_FLIGHT, written.in_flight)
+                .with_if(PacketFlags::ECT0, self.path.ecn.mark() == Ecn::Ect0),
+            path: self.path.id,
+        };
+        let window = self.path.controller.window() / u64::from(self.path.mtu.current()).max(1);
+        if let Some(state) = self.spaces.get_mut(draft.level.space()) {
+            state.sent.on_sent(draft.number.value(), packet);
+            state.numbers.on_used(window, &mut self.random);
+            if packet.is_ect0() {
+                self.path.ecn.on_sent(&mut state.ecn);
+            }
+            if written.ack_eliciting {
+                state.probes = state.probes.saturating_sub(1);
+            }
+        }
+        if written.in_flight {
+            self.path.controller.on_sent(packet.size);
+            self.path.pacer.on_sent(packet.size.into());
+        }
+        self.stats.packets_sent += 1;
+        if written.ack_eliciting {
+            self.idle.on_sent(now);
+        }
+    }
+
+    /// Writes the header of the next packet of `level`; `None` without keys, or without room.
+    #[inline]
+    fn open_packet(&self, level: Level, datagram: &mut [u8], start: usize) -> Option<Opening> {
+        let state = self.spaces.get(level.space())?;
+        let number = PacketNumber(state.numbers.upcoming()?);
+        let number_length = number.encoded_length(state.sent.largest_acked());
+        let mut writer = Writer::new(datagram.get_mut(start..)?);
+        let dcid = self.remote_cids.current();
+        let (length_offset, number_offset) = if level == Level::OneRtt {
+            let header = ShortHeader {
+                dcid,
+                spin: false,
+                key_phase: self.keys.one_rtt.as_ref()?.phase(),
+            };
+            (None, header.write(&mut writer, number, number_length)?)
+        } else {
+            self.keys.of_handshake(level)?;
+            let header = LongHeader {
+                kind: if level == Level::Initial {
+                    PacketKind::Initial
+                } else {
+                    PacketKind::Handshake
+                },
+                version: self.version,
+                dcid,
+                scid: self.local_cids.first(),
+                token: &self.setup.token,
+            };
+            let offsets = header.write(&mut writer, number, number_length)?;
+            (Some(offsets.length), offsets.number)
+        };
+        Some(Opening {
+            level,
+            number,
+            number_length,
+            start,
+            length_offset,
+            number_offset,
+            header_length: writer.len(),
+        })
+    }
+
+    #[inline]
+    fn write_frames(
+        &mut self,
+        level: Level,
+        content: Content,
+        payload: &mut [u8],
+        least: usize,
+        now: Instant,
+    ) -> Option<Written> {
+        let space = level.space();
+        let state = self.spaces.get_mut(space)?;
+        let SpaceState {
+            received,
+            sent,
+            log,
+            crypto,
+            probes,
+            ..
+        } = state;
+        let mut writer = PacketWriter::new(payload, log);
+        let says_more = content == Content::Everything;
+        if received.is_due(now) || (says_more && received.is_pending()) {
+            let exponent = if space == Space::Application {
+                ACK_DELAY_EXPONENT
+            } else {
+                0
+            };
+            if write_ack(&mut writer, received, exponent, now) {
+                self.stats.acks_sent += 1;
+                if let Some(keys) = self
+                    .keys
+                    .one_rtt
+                    .as_mut()
+                    .filter(|_| space == Space::Application)
+                {
+                    keys.on_ack_sent();
+                }
+            }
+        }
+        if says_more {
+            crypto.write(&mut writer);
+            if level == Level::OneRtt {
+                let rare = RareFrames {
+                    local_cids: &mut self.local_cids,
+                    remote_cids: &mut self.remote_cids,
+                    path: &mut self.path,
+                    owes_handshake_done: &mut self.owes_handshake_done,
+                };
+                rare.write(&mut writer);
+                self.streams.write(&mut writer);
+            }
+        }
+        let wants_ping = *probes > 0 || (!writer.is_empty() && sent.wants_ping());
+        if wants_ping && !writer.is_ack_eliciting() {
+            writer.frame(&Frame::Ping, SentFrame::Ping);
+        }
+        if !writer.is_empty() && writer.len() < least {
+            writer.padding(least - writer.len());
+        }
+        Some(writer.finish())
+    }
+}
+
+/// Writes an ACK frame of all that has been received.
+#[inline]
+fn write_ack(
+    writer: &mut PacketWriter<'_>,
+    received: &mut ReceivedPackets,
+    exponent: u32,
+    now: Instant,
+) -> bool {
+    let Some(largest) = received.largest() else {
+        return false;
+    };
+    let delay = u64::try_from(received.delay(now).as_micros()).unwrap_or(u64::MAX) >> exponent;
+    let is_written = OutgoingAck::fit(
+        received.ranges(),
+        delay,
+        received.ecn_counts(),
+        writer.remaining(),
+        ACK_RANGES_SENT,
+    )
+    .is_some_and(|ack| writer.frame(&ack, SentFrame::Ack { largest }));
+    if is_written {
+        received.on_ack_sent();
+    }
+    is_written
+}

@@ -1,0 +1,108 @@
+//! The idle timeout, [RFC 9000, section 10.1](https://www.rfc-editor.org/rfc/rfc9000#section-10.1).
+
+use std::time::{Duration, Instant};
+
+/// Silence, measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Idle {
+    /// Zero: never.
+    timeout: Duration,
+    since: Instant,
+    /// An ack-eliciting packet has been sent since one was received: another doesn't start the time anew.
+    has_sent: bool,
+}
+
+impl Idle {
+    pub(super) const fn new(timeout: Duration, now: Instant) -> Self {
+        Self {
+            timeout,
+            since: now,
+            has_sent: false,
+        }
+    }
+
+    /// The peer's timeout is known: the smaller one holds, zero being none.
+    pub(super) fn negotiate(&mut self, theirs: Duration) {
+        if self.timeout.is_zero() || (!theirs.is_zero() && theirs < self.timeout) {
+            self.timeout = theirs;
+        }
+    }
+
+    #[inline]
+    pub(super) const fn on_received(&mut self, now: Instant) {
+        self.since = now;
+        self.has_sent = false;
+    }
+
+    #[inline]
+    pub(super) const fn on_sent(&mut self, now: Instant) {
+        if !self.has_sent {
+            self.since = now;
+            self.has_sent = true;
+        }
+    }
+
+    /// When the connection is given up, which is never sooner than after 3 `pto`.
+    pub(super) fn deadline(&self, pto: Duration) -> Option<Instant> {
+        if self.timeout.is_zero() {
+            return None;
+        }
+        self.since.checked_add(self.timeout.max(3 * pto))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::Idle;
+
+    const PTO: Duration = Duration::from_millis(10);
+
+    fn epoch() -> Instant {
+        #[expect(clippy::disallowed_methods, reason = "any instant will do as an epoch")]
+        Instant::now()
+    }
+
+    /// RFC 9000, 10.1: the minimum of both values, of which zero is none.
+    #[test]
+    fn the_smaller_timeout_holds() {
+        let now = epoch();
+        for (ours, theirs, expected) in [
+            (30, 20, Some(20)),
+            (20, 30, Some(20)),
+            (0, 9, Some(9)),
+            (9, 0, Some(9)),
+            (0, 0, None),
+        ] {
+            let mut idle = Idle::new(Duration::from_secs(ours), now);
+            idle.negotiate(Duration::from_secs(theirs));
+            assert_eq!(
+                idle.deadline(PTO),
+                expected.map(|s| now + Duration::from_secs(s))
+            );
+        }
+    }
+
+    /// RFC 9000, 10.1: restarted by each packet received, and by the first ack-eliciting one sent after it.
+    #[test]
+    fn only_the_first_packet_sent_restarts_it() {
+        let start = epoch();
+        let at = |s| start + Duration::from_secs(s);
+        let mut idle = Idle::new(Duration::from_secs(10), start);
+        idle.on_sent(at(1));
+        idle.on_sent(at(2));
+        assert_eq!(idle.deadline(PTO), Some(at(11)));
+        idle.on_received(at(3));
+        idle.on_sent(at(4));
+        assert_eq!(idle.deadline(PTO), Some(at(14)));
+    }
+
+    /// RFC 9000, 10.1: at least three times the PTO.
+    #[test]
+    fn three_ptos_at_least() {
+        let now = epoch();
+        let idle = Idle::new(Duration::from_millis(1), now);
+        assert_eq!(idle.deadline(PTO), Some(now + 3 * PTO));
+    }
+}

@@ -1,0 +1,149 @@
+//! What can be asked about a connection.
+
+use std::{net::SocketAddr, time::Duration};
+
+use super::{
+    Connection,
+    life::{Life, Progress},
+};
+use crate::{
+    cid::CidChange,
+    event::Event,
+    recovery::HandshakeProgress,
+    stats::Stats,
+    transmit::Space,
+    wire::{ConnectionId, Side, Version},
+};
+
+impl Connection {
+    /// Which end this is.
+    #[must_use]
+    pub const fn side(&self) -> Side {
+        self.side
+    }
+
+    /// The QUIC version in use.
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The peer's address.
+    #[must_use]
+    pub const fn remote(&self) -> SocketAddr {
+        self.path.remote
+    }
+
+    /// Whether the handshake isn't complete yet.
+    #[must_use]
+    pub const fn is_handshaking(&self) -> bool {
+        matches!(self.progress, Progress::Handshaking)
+    }
+
+    /// Whether nothing can be sent any more: closed by either side, or timed out.
+    #[must_use]
+    pub const fn is_closing(&self) -> bool {
+        !self.life.is_open()
+    }
+
+    /// Whether the connection is over and can be dropped.
+    #[must_use]
+    pub const fn is_closed(&self) -> bool {
+        matches!(self.life, Life::Closed)
+    }
+
+    /// The application protocol that TLS agreed on.
+    #[must_use]
+    pub fn alpn(&self) -> Option<&[u8]> {
+        self.session.alpn()
+    }
+
+    /// The server name that the client asked for, at the server.
+    #[must_use]
+    pub fn server_name(&self) -> Option<&str> {
+        self.session.server_name()
+    }
+
+    /// The cipher suite that TLS agreed on, by its IANA name; empty before.
+    #[must_use]
+    pub fn cipher_suite(&self) -> &'static str {
+        self.session.cipher_suite()
+    }
+
+    /// The key exchange group that TLS agreed on, by its IANA name; empty before.
+    #[must_use]
+    pub fn key_exchange_group(&self) -> &'static str {
+        self.session.key_exchange_group()
+    }
+
+    /// The congestion control algorithm, by name.
+    #[must_use]
+    pub const fn congestion_control(&self) -> &'static str {
+        self.config.congestion.name()
+    }
+
+    /// Counters and estimates as they are now.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        Stats {
+            smoothed_rtt: self.path.rtt.smoothed(),
+            min_rtt: self.path.rtt.first_sample().map(|_| self.path.rtt.min()),
+            congestion_window: self.path.controller.window(),
+            bytes_in_flight: self.path.controller.in_flight(),
+            path_mtu: self.path.mtu.current(),
+            ..self.stats
+        }
+    }
+
+    /// The next thing that happened, if any.
+    #[must_use]
+    pub fn next_event(&mut self) -> Option<Event> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        self.streams.next_event().map(Event::Stream)
+    }
+
+    /// Whether [`Connection::next_event`] has something to tell.
+    #[must_use]
+    pub fn has_events(&self) -> bool {
+        !self.events.is_empty() || self.streams.has_event()
+    }
+
+    /// What a router of datagrams has to learn.
+    pub(crate) fn take_cid_change(&mut self) -> Option<CidChange> {
+        self.local_cids.take_change()
+    }
+
+    /// The IDs that the router knows the connection by.
+    pub(crate) fn local_cids(&self) -> impl Iterator<Item = ConnectionId> {
+        self.local_cids.all()
+    }
+
+    /// The probe timeout without backoff (RFC 9002, 6.2.1).
+    pub(super) fn pto(&self) -> Duration {
+        self.path.rtt.pto_base(self.peer.max_ack_delay)
+    }
+
+    /// Whether both ends are known to have completed the handshake.
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.progress == Progress::Confirmed
+    }
+
+    /// The handshake as loss recovery sees it.
+    pub(super) fn handshake_progress(&self) -> HandshakeProgress {
+        if self.is_confirmed() {
+            return HandshakeProgress::Confirmed;
+        }
+        let has_handshake_ack = self
+            .spaces
+            .get(Space::Handshake)
+            .is_none_or(|space| space.sent.largest_acked().is_some());
+        if self.side.is_client() && !has_handshake_ack {
+            return HandshakeProgress::Unvalidated {
+                handshake_keys: self.keys.handshake.is_some(),
+            };
+        }
+        HandshakeProgress::Unconfirmed
+    }
+}

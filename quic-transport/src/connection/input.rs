@@ -1,0 +1,190 @@
+//! Datagrams in: each is split into the packets that were coalesced in it,
+//! [RFC 9000, section 12.2](https://www.rfc-editor.org/rfc/rfc9000#section-12.2).
+
+use std::time::Instant;
+
+use quic_common::{Datagram, Ecn};
+
+use super::{Connection, life::Life, unprotect::Opened};
+use crate::{
+    error::CloseReason,
+    limits::COALESCED_PACKETS,
+    wire::{ConnectionId, Level, PacketHeader, PacketKind, ResetToken, parse_header, wide},
+};
+
+impl Connection {
+    /// Takes the datagrams that have arrived at `now`. Payloads are decrypted where they lie.
+    pub fn process_multiple_input<'d>(
+        &mut self,
+        datagrams: impl IntoIterator<Item = Datagram<'d>>,
+        now: Instant,
+    ) {
+        for datagram in datagrams {
+            self.input(datagram, now);
+        }
+    }
+
+    /// Takes one datagram.
+    ///
+    /// Only what it says is taken in; what follows from it is worked out once for all datagrams of a wake-up, in
+    /// [`Connection::settle`].
+    pub fn input(&mut self, datagram: Datagram<'_>, now: Instant) {
+        let Datagram {
+            remote,
+            ecn,
+            payload,
+            ..
+        } = datagram;
+        self.stats.datagrams_received += 1;
+        self.stats.bytes_received += wide(payload.len());
+        match &mut self.life {
+            Life::Open => {}
+            Life::Closing(closing) => {
+                closing.on_datagram();
+                self.path.amplification.on_received(wide(payload.len()));
+                return self.look_for_close(payload, now);
+            }
+            Life::Draining { .. } | Life::Closed => return,
+        }
+        if remote != self.path.remote {
+            self.stats.packets_dropped += 1;
+            return;
+        }
+        self.path.amplification.on_received(wide(payload.len()));
+        let tail = ResetToken::at_end_of(payload);
+        if !self.packets(payload, ecn, now) {
+            self.look_for_reset(tail, now);
+        }
+        self.is_dirty = true;
+    }
+
+    /// Processes the packets of a datagram; returns whether any of them could be opened, or may be later.
+    fn packets(&mut self, mut rest: &mut [u8], ecn: Ecn, now: Instant) -> bool {
+        let mut first_dcid: Option<ConnectionId> = None;
+        let mut any = false;
+        for _ in 0..COALESCED_PACKETS {
+            if rest.is_empty() || !self.life.is_open() {
+                break;
+            }
+            let Ok(header) = parse_header(rest, self.local_cids.length()) else {
+                self.stats.packets_dropped += 1;
+                break;
+            };
+            let Some((packet, tail)) = rest.split_at_mut_checked(header.end) else {
+                break;
+            };
+            rest = tail;
+            // RFC 9000, 12.2: packets for another connection are not to be processed.
+            if *first_dcid.get_or_insert(header.dcid) != header.dcid {
+                self.stats.packets_dropped += 1;
+                continue;
+            }
+            any |= self.packet(packet, &header, ecn, now);
+        }
+        any
+    }
+
+    /// Processes one packet; returns whether it could be opened, or may be later.
+    fn packet(&mut self, packet: &mut [u8], header: &PacketHeader, ecn: Ecn, now: Instant) -> bool {
+        match header.kind {
+            PacketKind::VersionNegotiation => self.on_version_negotiation(packet, header),
+            PacketKind::Retry => self.on_retry(packet, header),
+            PacketKind::Initial
+            | PacketKind::Handshake
+            | PacketKind::ZeroRtt
+            | PacketKind::Short => {
+                return self.protected_packet(packet, header, ecn, now);
+            }
+            PacketKind::Unsupported => self.stats.packets_dropped += 1,
+        }
+        true
+    }
+
+    fn protected_packet(
+        &mut self,
+        packet: &mut [u8],
+        header: &PacketHeader,
+        ecn: Ecn,
+        now: Instant,
+    ) -> bool {
+        if !self.is_ours(header) {
+            self.stats.packets_dropped += 1;
+            return false;
+        }
+        match self.unprotect(packet, header, now) {
+            Opened::Packet(opened) => {
+                self.stats.packets_received += 1;
+                if let Err(error) = self.on_packet(&opened, header, ecn, now) {
+                    self.fail(error, now);
+                }
+                self.replay_undecryptable(now);
+                true
+            }
+            Opened::Early(level) => {
+                self.keep_undecryptable(level, packet, ecn);
+                true
+            }
+            Opened::Duplicate => {
+                self.stats.packets_dropped += 1;
+                true
+            }
+            Opened::Dropped => {
+                self.stats.packets_dropped += 1;
+                false
+            }
+            Opened::Broken(error) => {
+                self.fail(error, now);
+                true
+            }
+        }
+    }
+
+    /// Whether the header is one that the peer may use on this connection.
+    fn is_ours(&self, header: &PacketHeader) -> bool {
+        let knows = self.local_cids.contains(&header.dcid);
+        if header.kind == PacketKind::Short {
+            return knows;
+        }
+        let first_flight = self.side.is_server() && header.dcid == self.setup.initial_dcid;
+        let same_peer = self.setup.peer_cid.is_none_or(|cid| cid == header.scid);
+        header.version == self.version && same_peer && (knows || first_flight)
+    }
+
+    /// Processes the packets that waited for the keys that have come since.
+    fn replay_undecryptable(&mut self, now: Instant) {
+        while let Some(mut kept) = self.take_decryptable() {
+            let Ok(header) = parse_header(&kept.packet, self.local_cids.length()) else {
+                continue;
+            };
+            if let Opened::Packet(opened) = self.unprotect(&mut kept.packet, &header, now) {
+                self.stats.packets_received += 1;
+                if let Err(error) = self.on_packet(&opened, &header, kept.ecn, now) {
+                    self.fail(error, now);
+                }
+            }
+        }
+    }
+
+    /// In the closing state only the peer's own CONNECTION_CLOSE matters.
+    fn look_for_close(&mut self, payload: &mut [u8], now: Instant) {
+        let Ok(header) = parse_header(payload, self.local_cids.length()) else {
+            return;
+        };
+        let Some(packet) = payload.get_mut(..header.end) else {
+            return;
+        };
+        if header.kind.level() == Some(Level::OneRtt)
+            && let Opened::Packet(opened) = self.unprotect(packet, &header, now)
+            && opened.has_connection_close()
+        {
+            self.drain(CloseReason::IdleTimeout, now);
+        }
+    }
+
+    /// RFC 9000, 10.3.1: a datagram that can't be a packet may be a stateless reset, known by its last 16 bytes.
+    fn look_for_reset(&mut self, tail: Option<ResetToken>, now: Instant) {
+        if tail.is_some_and(|tail| self.remote_cids.is_reset_token(tail)) {
+            self.drain(CloseReason::StatelessReset, now);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Batches out, or how long to wait.
+
+use std::time::{Duration, Instant};
+
+use quic_common::{BatchBuffer, BatchHead, DatagramBatch};
+
+use super::Connection;
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Output<'b> {
+    /// Send these datagrams, then ask again.
+    Datagrams(DatagramBatch<'b>),
+    /// Nothing to send: ask again after this time, or after the next input or call that gives reason to send.
+    Callback(Duration),
+    /// Nothing to send, and nothing to wait for but input.
+    None,
+}
+
+/// The same, with the bytes left in the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Send(BatchHead),
+    Wait(Option<Instant>),
+}
+
+impl Connection {
+    /// The next batch of datagrams, built in `buffer`, or how long to wait.
+    ///
+    /// Call it after input, after calls that may give reason to send, and when the time of an
+    /// [`Output::Callback`] has passed; after [`Output::Datagrams`] call it again.
+    pub fn process_output<'b>(&mut self, now: Instant, buffer: &'b mut BatchBuffer) -> Output<'b> {
+        match self.step(now, buffer.bytes_mut()) {
+            Step::Send(head) => Output::Datagrams(buffer.batch(head)),
+            Step::Wait(Some(at)) => Output::Callback(at.saturating_duration_since(now)),
+            Step::Wait(None) => Output::None,
+        }
+    }
+
+    /// [`Connection::process_output`] for one who shares the buffer among connections.
+    pub(crate) fn step(&mut self, now: Instant, buffer: &mut [u8]) -> Step {
+        self.expire(now);
+        self.settle(now);
+        self.assemble(now, buffer)
+            .map_or_else(|| Step::Wait(self.deadline(now)), Step::Send)
+    }
+}

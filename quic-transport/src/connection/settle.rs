@@ -1,0 +1,96 @@
+//! Once for each wake-up: what follows from all that has arrived, losses first,
+//! [RFC 9002, section 6](https://www.rfc-editor.org/rfc/rfc9002#section-6).
+
+use std::time::Instant;
+
+use super::Connection;
+use crate::{
+    congestion::Congestion,
+    recovery::{Losses, Lost},
+    transmit::Space,
+};
+
+impl Connection {
+    /// Works out what follows from the datagrams since the last call: losses, the congestion window, flow control.
+    ///
+    /// [`Connection::process_output`] does it too; an embedder that reads and writes streams in between may call it
+    /// earlier.
+    pub fn settle(&mut self, now: Instant) {
+        if !self.is_dirty {
+            return;
+        }
+        self.is_dirty = false;
+        if self.needs_loss_detection {
+            self.needs_loss_detection = false;
+            for space in Space::ALL {
+                self.detect_lost(space, now);
+            }
+            self.path.controller.settle(now, self.path.rtt.smoothed());
+        }
+        self.streams.settle(now, self.path.rtt.smoothed(), true);
+    }
+
+    /// Finds the packets of a space that are lost by now, and sends again what they carried.
+    pub(super) fn detect_lost(&mut self, space: Space, now: Instant) {
+        let Some(state) = self.spaces.get_mut(space) else {
+            return;
+        };
+        if let Some(spurious) = state.sent.take_spurious() {
+            self.stats.spurious_losses += u64::from(spurious.count);
+            self.path.controller.on_spurious(spurious);
+        }
+        let mut lost = std::mem::take(&mut self.scratch.lost);
+        let losses =
+            state
+                .sent
+                .detect_lost(now, &self.path.rtt, self.peer.max_ack_delay, &mut lost);
+        if !lost.is_empty() {
+            self.on_lost(&lost, space);
+            self.on_congestion(&losses, now);
+        }
+        lost.clear();
+        self.scratch.lost = lost;
+    }
+
+    fn on_congestion(&mut self, losses: &Losses, now: Instant) {
+        self.stats.packets_lost += u64::from(losses.count);
+        let Some(newest) = losses.newest else { return };
+        let before = self.path.controller.window();
+        let loss = Congestion::Loss {
+            count: losses.count,
+            is_persistent: losses.is_persistent,
+        };
+        self.path.controller.on_congestion(newest, now, loss);
+        self.stats.congestion_events += u64::from(self.path.controller.window() < before);
+        if losses.is_persistent {
+            self.path.rtt.reset_min();
+        }
+    }
+
+    /// What lost packets carried is owed again.
+    pub(super) fn on_lost(&mut self, lost: &[Lost], space: Space) {
+        for Lost { packet, .. } in lost {
+            if packet.is_in_flight() {
+                self.path.controller.on_lost(packet.size);
+            }
+            if packet.is_ect0() {
+                self.path.ecn.on_lost();
+            }
+            if packet.is_mtu_probe() {
+                self.path.mtu.on_probe_lost(packet.size);
+            }
+            for index in packet.frames_start..packet.frames_start + u64::from(packet.frames_count) {
+                if let Some(frame) = self
+                    .spaces
+                    .get(space)
+                    .and_then(|state| state.log.get(index))
+                {
+                    self.on_frame_lost(space, frame);
+                }
+            }
+        }
+        if let Some(state) = self.spaces.get_mut(space) {
+            state.release_frames();
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What only the handshake needs: identities to be checked against the transport parameters,
+//! [RFC 9000, section 7.3](https://www.rfc-editor.org/rfc/rfc9000#section-7.3).
+
+use std::time::{Duration, Instant};
+
+use super::undecryptable::Undecryptable;
+use crate::wire::ConnectionId;
+
+/// The state of a handshake.
+#[derive(Debug)]
+pub(super) struct Setup {
+    pub(super) started: Instant,
+    /// The destination of the client's first Initial.
+    pub(super) original_dcid: ConnectionId,
+    /// The destination of the client's Initials at the moment, that their keys come from.
+    pub(super) initial_dcid: ConnectionId,
+    /// The source of the Retry, when there was one.
+    pub(super) retry_scid: Option<ConnectionId>,
+    /// The source of the peer's packets, once one was authenticated.
+    pub(super) peer_cid: Option<ConnectionId>,
+    /// The token that a client sends.
+    pub(super) token: Vec<u8>,
+    /// Packets that came before their keys.
+    pub(super) undecryptable: Vec<Undecryptable>,
+    /// The peer's transport parameters have been applied.
+    pub(super) has_peer_parameters: bool,
+}
+
+impl Setup {
+    pub(super) const fn new(
+        original_dcid: ConnectionId,
+        initial_dcid: ConnectionId,
+        retry_scid: Option<ConnectionId>,
+        now: Instant,
+    ) -> Self {
+        Self {
+            started: now,
+            original_dcid,
+            initial_dcid,
+            retry_scid,
+            peer_cid: None,
+            token: Vec::new(),
+            undecryptable: Vec::new(),
+            has_peer_parameters: false,
+        }
+    }
+}
+
+/// What the peer's transport parameters set for us.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer {
+    pub(super) max_ack_delay: Duration,
+    pub(super) ack_delay_exponent: u8,
+    pub(super) cid_limit: u64,
+}
+
+impl Default for Peer {
+    fn default() -> Self {
+        Self {
+            max_ack_delay: Duration::from_millis(25),
+            ack_delay_exponent: 3,
+            cid_limit: 2,
+        }
+    }
+}

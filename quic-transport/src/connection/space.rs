@@ -1,0 +1,137 @@
+//! What belongs to one packet number space,
+//! [RFC 9000, section 12.3](https://www.rfc-editor.org/rfc/rfc9000#section-12.3).
+
+use std::time::Duration;
+
+use quic_common::Random;
+
+use crate::{
+    ack::ReceivedPackets,
+    crypto_stream::CryptoStream,
+    path::EcnSpace,
+    recovery::{PacketNumbers, SentPackets},
+    transmit::{FrameLog, Space},
+    wire::Level,
+};
+
+/// A packet number space with its handshake stream.
+#[derive(Debug)]
+pub(super) struct SpaceState {
+    pub(super) received: ReceivedPackets,
+    pub(super) sent: SentPackets,
+    pub(super) numbers: PacketNumbers,
+    pub(super) log: FrameLog,
+    pub(super) ecn: EcnSpace,
+    pub(super) crypto: CryptoStream,
+    /// Probe packets that are owed, whatever the congestion window says (RFC 9002, 7.5).
+    pub(super) probes: u8,
+}
+
+impl SpaceState {
+    fn new(space: Space, numbers: PacketNumbers, max_ack_delay: Duration) -> Self {
+        Self {
+            received: ReceivedPackets::new(space, max_ack_delay),
+            sent: SentPackets::new(),
+            numbers,
+            log: FrameLog::new(),
+            ecn: EcnSpace::default(),
+            crypto: CryptoStream::default(),
+            probes: 0,
+        }
+    }
+
+    /// Forgets the records of frames that nobody can ask for any more.
+    #[inline]
+    pub(super) fn release_frames(&mut self) {
+        let oldest = self
+            .sent
+            .oldest_frames()
+            .unwrap_or_else(|| self.log.next_index());
+        self.log.release_to(oldest);
+    }
+}
+
+/// The spaces of a connection; those of the handshake go away with their keys.
+#[derive(Debug)]
+pub(super) struct Spaces {
+    initial: Option<Box<SpaceState>>,
+    handshake: Option<Box<SpaceState>>,
+    pub(super) application: SpaceState,
+}
+
+impl Spaces {
+    pub(super) fn new(max_ack_delay: Duration, random: &mut Random) -> Self {
+        let early = |space| {
+            Some(Box::new(SpaceState::new(
+                space,
+                PacketNumbers::new(),
+                Duration::ZERO,
+            )))
+        };
+        Self {
+            initial: early(Space::Initial),
+            handshake: early(Space::Handshake),
+            application: SpaceState::new(
+                Space::Application,
+                PacketNumbers::with_gaps(random),
+                max_ack_delay,
+            ),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get(&self, space: Space) -> Option<&SpaceState> {
+        match space {
+            Space::Initial => self.initial.as_deref(),
+            Space::Handshake => self.handshake.as_deref(),
+            Space::Application => Some(&self.application),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, space: Space) -> Option<&mut SpaceState> {
+        match space {
+            Space::Initial => self.initial.as_deref_mut(),
+            Space::Handshake => self.handshake.as_deref_mut(),
+            Space::Application => Some(&mut self.application),
+        }
+    }
+
+    /// The spaces that still exist.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Space, &SpaceState)> {
+        Space::ALL
+            .into_iter()
+            .filter_map(|space| Some((space, self.get(space)?)))
+    }
+
+    /// Forgets a space of the handshake.
+    pub(super) const fn take(&mut self, space: Space) -> Option<Box<SpaceState>> {
+        match space {
+            Space::Initial => self.initial.take(),
+            Space::Handshake => self.handshake.take(),
+            Space::Application => None,
+        }
+    }
+
+    /// Whether only the application's space is left.
+    #[inline]
+    pub(super) const fn is_settled(&self) -> bool {
+        self.initial.is_none() && self.handshake.is_none()
+    }
+}
+
+/// The space that packets of a level are numbered in.
+pub(super) trait SpaceOf {
+    fn space(self) -> Space;
+}
+
+impl SpaceOf for Level {
+    #[inline]
+    fn space(self) -> Space {
+        match self {
+            Self::Initial => Space::Initial,
+            Self::Handshake => Space::Handshake,
+            Self::ZeroRtt | Self::OneRtt => Space::Application,
+        }
+    }
+}

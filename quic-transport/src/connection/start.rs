@@ -1,0 +1,226 @@
+//! How a connection begins, at either end.
+
+use std::{
+    collections::VecDeque,
+    net::{IpAddr, SocketAddr},
+    time::Instant,
+};
+
+use quic_common::Random;
+
+use super::{
+    Connection, Scratch,
+    idle::Idle,
+    keys::Keys,
+    life::{Life, Progress},
+    setup::{Peer, Setup},
+    space::Spaces,
+};
+use crate::{
+    cid::{LocalCids, RemoteCids},
+    config::Config,
+    error::ApiError,
+    limits::ACTIVE_CIDS,
+    path::Path,
+    recovery::LossTimer,
+    stats::Stats,
+    stream::Streams,
+    tls::{self, Forgeries, ResetKey, Session},
+    transmit::PathId,
+    wire::{ConnectionId, Level, Side, TransportParameters, Version},
+};
+
+/// Bytes of the destination that a client makes up for its first Initial; at least 8 (RFC 9000, 7.2).
+const FIRST_DCID_LENGTH: usize = 8;
+
+/// What a server knows of a client when it accepts it.
+#[derive(Debug)]
+pub(crate) struct ServerStart {
+    pub(crate) remote: SocketAddr,
+    pub(crate) local: Option<IpAddr>,
+    pub(crate) version: Version,
+    /// The destination of the client's Initial, that its keys come from.
+    pub(crate) dcid: ConnectionId,
+    /// The destination of its very first Initial, which differs after a Retry.
+    pub(crate) original_dcid: ConnectionId,
+    pub(crate) retry_scid: Option<ConnectionId>,
+    pub(crate) client_cid: ConnectionId,
+    /// The ID that the server chooses for itself.
+    pub(crate) cid: ConnectionId,
+    pub(crate) reset_key: ResetKey,
+    pub(crate) prefers_chacha20: bool,
+}
+
+/// What both ends start from.
+struct Beginning {
+    side: Side,
+    version: Version,
+    setup: Setup,
+    session: Session,
+    path: Path,
+    local_cids: LocalCids,
+    peer_cid: ConnectionId,
+    random: Random,
+}
+
+impl Connection {
+    /// Starts a connection to the server at `remote`, whose certificate has to be good for `server_name`.
+    ///
+    /// # Errors
+    ///
+    /// When `config` is invalid, `server_name` is neither a DNS name nor an IP address, or TLS can't start.
+    pub fn client(
+        config: &Config,
+        tls: &tls::ClientConfig,
+        server_name: &str,
+        remote: SocketAddr,
+        mut random: Random,
+        now: Instant,
+    ) -> Result<Self, ApiError> {
+        config
+            .validate()
+            .map_err(|error| ApiError::Config(error.setting))?;
+        let version = Version::V1;
+        let dcid = draw_cid(&mut random, FIRST_DCID_LENGTH);
+        let cid = draw_cid(&mut random, config.cid_length);
+        let parameters = parameters(config, cid);
+
+        let session =
+            Session::client(tls, version, server_name, &encode(&parameters, &mut random))?;
+        let reset_key = ResetKey::new(random.array());
+        let beginning = Beginning {
+            side: Side::Client,
+            version,
+            setup: Setup::new(dcid, dcid, None, now),
+            session,
+            path: Path::new(PathId::default(), remote, None, &config.path()),
+            local_cids: LocalCids::new(cid, reset_key),
+            peer_cid: dcid,
+            random,
+        };
+        let mut connection = Self::begin(beginning, config, now);
+        connection.path.amplification.validate();
+        connection
+            .drive_tls(now)
+            .map_err(|error| ApiError::Tls(error.reason))?;
+        Ok(connection)
+    }
+
+    /// Starts the server's end for a client whose ClientHello has arrived.
+    pub(crate) fn server(
+        start: ServerStart,
+        config: &Config,
+        tls: &tls::ServerConfig,
+        mut random: Random,
+        now: Instant,
+    ) -> Result<Self, ApiError> {
+        config
+            .validate()
+            .map_err(|error| ApiError::Config(error.setting))?;
+        let mut parameters = parameters(config, start.cid);
+        parameters.original_dcid = Some(start.original_dcid);
+        parameters.retry_scid = start.retry_scid;
+        parameters.stateless_reset_token = Some(start.reset_key.token(&start.cid));
+        let session = Session::server(
+            tls,
+            start.version,
+            &encode(&parameters, &mut random),
+            start.prefers_chacha20,
+        )?;
+        let mut setup = Setup::new(start.original_dcid, start.dcid, start.retry_scid, now);
+        setup.peer_cid = Some(start.client_cid);
+        let beginning = Beginning {
+            side: Side::Server,
+            version: start.version,
+            setup,
+            session,
+            path: Path::new(PathId::default(), start.remote, start.local, &config.path()),
+            local_cids: LocalCids::new(start.cid, start.reset_key),
+            peer_cid: start.client_cid,
+            random,
+        };
+        let mut connection = Self::begin(beginning, config, now);
+        if start.retry_scid.is_some() {
+            connection.path.amplification.validate();
+        }
+        Ok(connection)
+    }
+
+    fn begin(beginning: Beginning, config: &Config, now: Instant) -> Self {
+        let Beginning {
+            side,
+            version,
+            setup,
+            session,
+            path,
+            local_cids,
+            peer_cid,
+            mut random,
+        } = beginning;
+        let keys = tls::initial_keys(version, &setup.initial_dcid, side);
+        Self {
+            side,
+            version,
+            config: config.clone(),
+            life: Life::Open,
+            progress: Progress::Handshaking,
+            setup: Box::new(setup),
+            session,
+            write_level: Level::Initial,
+            keys: Keys {
+                initial: Some(Box::new(keys)),
+                ..Keys::default()
+            },
+            forgeries: Forgeries::default(),
+            spaces: Spaces::new(config.max_ack_delay, &mut random),
+            timer: LossTimer::new(),
+            path,
+            local_cids,
+            remote_cids: RemoteCids::new(peer_cid),
+            peer: Peer::default(),
+            streams: Streams::new(side, config.streams()),
+            idle: Idle::new(config.idle_timeout, now),
+            drop_old_keys_at: None,
+            owes_handshake_done: false,
+            is_dirty: true,
+            needs_loss_detection: false,
+            pacing_deadline: None,
+            events: VecDeque::new(),
+            stats: Stats::default(),
+            random,
+            scratch: Scratch::default(),
+        }
+    }
+}
+
+/// The transport parameters that follow from the settings.
+fn parameters(config: &Config, cid: ConnectionId) -> TransportParameters {
+    TransportParameters {
+        max_idle_timeout: config.idle_timeout,
+        max_udp_payload_size: 65_527,
+        initial_max_data: config.connection_window,
+        initial_max_stream_data_bidi_local: config.stream_window,
+        initial_max_stream_data_bidi_remote: config.stream_window,
+        initial_max_stream_data_uni: config.stream_window,
+        initial_max_streams_bidi: config.max_streams_bidirectional,
+        initial_max_streams_uni: config.max_streams_unidirectional,
+        max_ack_delay: config.max_ack_delay,
+        active_connection_id_limit: ACTIVE_CIDS,
+        initial_scid: Some(cid),
+        ..TransportParameters::default()
+    }
+}
+
+fn encode(parameters: &TransportParameters, random: &mut Random) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    parameters.encode(&mut bytes, random.u64());
+    bytes
+}
+
+fn draw_cid(random: &mut Random, length: usize) -> ConnectionId {
+    let bytes: [u8; 20] = random.array();
+    bytes
+        .get(..length)
+        .and_then(ConnectionId::new)
+        .unwrap_or_default()
+}

@@ -1,0 +1,131 @@
+//! All deadlines of a connection: the earliest is waited for, and what has expired is acted upon.
+
+use std::time::Instant;
+
+use super::{
+    Connection,
+    life::{Life, Progress},
+};
+use crate::{
+    error::CloseReason,
+    recovery::{Expiry, TimerState},
+    transmit::Space,
+};
+
+/// Packets that a probe timeout allows (RFC 9002, 6.2.4).
+const PROBES: u8 = 2;
+
+impl Connection {
+    /// Acts on the deadlines that have passed at `now`.
+    pub(super) fn expire(&mut self, now: Instant) {
+        match self.life.deadline() {
+            Some(until) if until <= now => self.life = Life::Closed,
+            Some(_) => return,
+            None => {}
+        }
+        if !self.life.is_open() {
+            return;
+        }
+        if self.idle_deadline().is_some_and(|at| at <= now) {
+            return self.abandon(CloseReason::IdleTimeout);
+        }
+        if self.handshake_deadline().is_some_and(|at| at <= now) {
+            return self.abandon(CloseReason::HandshakeTimeout);
+        }
+        if self.drop_old_keys_at.is_some_and(|at| at <= now) {
+            self.drop_old_keys_at = None;
+            if let Some(keys) = self.keys.one_rtt.as_mut() {
+                keys.drop_previous();
+            }
+        }
+        if let Some((at, expiry)) = self.loss_deadline(now)
+            && at <= now
+        {
+            self.on_loss_timer(expiry, now);
+        }
+    }
+
+    /// The earliest deadline, if nothing else happens.
+    pub(super) fn deadline(&mut self, now: Instant) -> Option<Instant> {
+        if !self.life.is_open() {
+            return self.life.deadline();
+        }
+        let ack = self
+            .spaces
+            .application
+            .received
+            .deadline()
+            .filter(|_| self.keys.one_rtt.is_some());
+        [
+            self.loss_deadline(now).map(|(at, _)| at),
+            ack,
+            self.pacing_deadline,
+            self.path.mtu.deadline(),
+            self.idle_deadline(),
+            self.handshake_deadline(),
+            self.drop_old_keys_at,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    fn idle_deadline(&self) -> Option<Instant> {
+        self.idle.deadline(self.pto())
+    }
+
+    fn handshake_deadline(&self) -> Option<Instant> {
+        (self.progress == Progress::Handshaking)
+            .then(|| self.setup.started + self.config.handshake_timeout)
+    }
+
+    fn loss_deadline(&mut self, now: Instant) -> Option<(Instant, Expiry)> {
+        let state = TimerState {
+            spaces: Space::ALL.map(|space| {
+                self.spaces
+                    .get(space)
+                    .map_or_else(Default::default, |s| s.sent.times())
+            }),
+            rtt: &self.path.rtt,
+            max_ack_delay: self.peer.max_ack_delay,
+            handshake: self.handshake_progress(),
+            is_blocked: self.path.is_blocked(),
+        };
+        self.timer.deadline(now, &state)
+    }
+
+    fn on_loss_timer(&mut self, expiry: Expiry, now: Instant) {
+        match expiry {
+            Expiry::Loss(space) => {
+                self.detect_lost(space, now);
+                self.path.controller.settle(now, self.path.rtt.smoothed());
+            }
+            Expiry::Probe(space) => {
+                self.stats.probe_timeouts += 1;
+                self.timer.on_probe();
+                self.repeat_oldest(space);
+                if let Some(state) = self.spaces.get_mut(space) {
+                    state.probes = PROBES;
+                }
+            }
+        }
+    }
+
+    /// RFC 9002, 6.2.4: a probe should carry new data or what may have been lost, rather than a bare PING.
+    fn repeat_oldest(&mut self, space: Space) {
+        let Some(state) = self.spaces.get(space) else {
+            return;
+        };
+        let oldest = state.sent.eliciting().next();
+        let Some((_, packet)) = oldest else { return };
+        for index in packet.frames_start..packet.frames_start + u64::from(packet.frames_count) {
+            if let Some(frame) = self
+                .spaces
+                .get(space)
+                .and_then(|state| state.log.get(index))
+            {
+                self.on_frame_lost(space, frame);
+            }
+        }
+    }
+}

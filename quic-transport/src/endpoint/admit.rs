@@ -1,0 +1,257 @@
+//! Who gets in: the checks on a client's first Initial, before any TLS work is done for it,
+//! [RFC 9000, section 5.2.2](https://www.rfc-editor.org/rfc/rfc9000#section-5.2.2) and 8.1.
+
+use std::time::Instant;
+
+use quic_common::Datagram;
+
+use super::{
+    Application, Endpoint, Entry, Handle, Incoming, RetryPolicy,
+    incoming::{Introduction, Progress},
+    stateless::ReplyPath,
+};
+use crate::{
+    config::{Config, MIN_DATAGRAM},
+    connection::{Connection, ServerStart},
+    error::ApiError,
+    limits::{HALF_OPEN, HALF_OPEN_BEFORE_RETRY, HALF_OPEN_TIMEOUT},
+    tls,
+    token::RetryToken,
+    wire::{ConnectionId, PacketHeader, RetryHeader, TransportErrorCode, Version},
+};
+
+/// The shortest destination that a client may make up, RFC 9000, 7.2.
+const MIN_CLIENT_DCID: usize = 8;
+
+impl<A: Application> Endpoint<A> {
+    /// The next client whose ClientHello is complete.
+    #[must_use]
+    pub fn next_incoming(&mut self) -> Option<Incoming> {
+        self.ready.pop_front()
+    }
+
+    /// Makes the connection and processes what the client has sent so far.
+    ///
+    /// # Errors
+    ///
+    /// When `config` is invalid or TLS can't start with `tls`; the client is refused then.
+    pub fn accept(
+        &mut self,
+        incoming: Incoming,
+        config: &Config,
+        tls: &tls::ServerConfig,
+        application: A,
+        now: Instant,
+    ) -> Result<Handle, ApiError> {
+        let cid = self.draw_cid();
+        let retry = incoming.token;
+        let start = ServerStart {
+            remote: incoming.path.remote,
+            local: incoming.path.local,
+            version: incoming.version,
+            dcid: incoming.dcid,
+            original_dcid: retry.map_or(incoming.dcid, |token| token.original_dcid),
+            retry_scid: retry.map(|token| token.retry_scid),
+            client_cid: incoming.client_cid,
+            cid,
+            reset_key: self.config.reset_key.clone(),
+            prefers_chacha20: incoming.prefers_chacha20,
+        };
+        let made = if config.cid_length == self.config.cid_length {
+            Connection::server(start, config, tls, self.random.fork(), now)
+        } else {
+            Err(ApiError::Config("cid_length differs from the endpoint's"))
+        };
+        let connection = match made {
+            Ok(connection) => connection,
+            Err(error) => {
+                self.refuse(&incoming, TransportErrorCode::INTERNAL_ERROR);
+                return Err(error);
+            }
+        };
+        let entry = Entry {
+            connection,
+            application,
+            original: incoming.dcid,
+            scheduled: None,
+            is_queued: false,
+            is_half_open: true,
+        };
+        let Some(handle) = self.router.insert(entry) else {
+            self.refuse(&incoming, TransportErrorCode::CONNECTION_REFUSED);
+            return Err(ApiError::Config("too many connections"));
+        };
+        self.router.add_cid(incoming.dcid, handle);
+        self.stats.accepted += 1;
+        self.half_open += 1;
+        for mut kept in incoming.datagrams {
+            let datagram = Datagram {
+                remote: incoming.path.remote,
+                local: incoming.path.local,
+                ecn: kept.ecn,
+                payload: &mut kept.payload,
+            };
+            self.deliver(handle, datagram, now);
+        }
+        Ok(handle)
+    }
+
+    /// Turns a client away with CONNECTION_REFUSED or another code.
+    pub fn refuse(&mut self, incoming: &Incoming, code: TransportErrorCode) {
+        self.stats.refused += 1;
+        self.replies.refuse(
+            incoming.path,
+            incoming.version,
+            &incoming.dcid,
+            &incoming.client_cid,
+            code,
+        );
+    }
+
+    /// Asks a client to come back with a token; one that already did is refused instead.
+    pub fn retry(&mut self, incoming: &Incoming, now: Instant) {
+        if incoming.is_validated() {
+            self.refuse(incoming, TransportErrorCode::CONNECTION_REFUSED);
+        } else {
+            self.send_retry(
+                incoming.path,
+                incoming.version,
+                incoming.dcid,
+                incoming.client_cid,
+                now,
+            );
+        }
+    }
+
+    /// Looks at an Initial that no connection is known for.
+    pub(super) fn knock(&mut self, header: &PacketHeader, datagram: &Datagram<'_>, now: Instant) {
+        let path = ReplyPath {
+            remote: datagram.remote,
+            local: datagram.local,
+        };
+        if datagram.payload.len() < usize::from(MIN_DATAGRAM) || header.dcid.len() < MIN_CLIENT_DCID
+        {
+            self.stats.dropped += 1;
+            return;
+        }
+        if !self.knocking.contains_key(&header.dcid) && !self.introduce(header, path, datagram, now)
+        {
+            return;
+        }
+        let Some(incoming) = self.knocking.get_mut(&header.dcid) else {
+            return;
+        };
+        if incoming.path.remote != datagram.remote {
+            self.stats.dropped += 1;
+            return;
+        }
+        match incoming.on_datagram(datagram) {
+            Progress::NeedMore => {}
+            Progress::Drop => {
+                self.stats.dropped += 1;
+                self.knocking.remove(&header.dcid);
+            }
+            Progress::Ready => self.ready.extend(self.knocking.remove(&header.dcid)),
+        }
+    }
+
+    /// Forgets the clients whose ClientHello isn't complete in time, and says when to look again.
+    pub(super) fn expire_knocking(&mut self, now: Instant) -> Option<Instant> {
+        if self.knocking.is_empty() {
+            return None;
+        }
+        self.knocking.retain(|_, incoming| {
+            now.saturating_duration_since(incoming.since) < HALF_OPEN_TIMEOUT
+        });
+        self.knocking
+            .values()
+            .map(|incoming| incoming.since + HALF_OPEN_TIMEOUT)
+            .min()
+    }
+
+    /// Decides whether a new client is listened to at all; answers it with a Retry where that is asked for.
+    fn introduce(
+        &mut self,
+        header: &PacketHeader,
+        path: ReplyPath,
+        datagram: &Datagram<'_>,
+        now: Instant,
+    ) -> bool {
+        let half_open = self.half_open + self.knocking.len() + self.ready.len();
+        if half_open >= HALF_OPEN {
+            self.stats.dropped += 1;
+            return false;
+        }
+        let token = header.token.of(datagram.payload);
+        let opened = RetryToken::open(
+            token,
+            &self.config.token_key,
+            path.remote,
+            header.version,
+            self.clock(now),
+        )
+        .filter(|opened| opened.retry_scid == header.dcid);
+        let wants_retry = match self.config.retry {
+            RetryPolicy::Always => true,
+            RetryPolicy::UnderLoad => half_open >= HALF_OPEN_BEFORE_RETRY,
+            RetryPolicy::Never => false,
+        };
+        if opened.is_none() && wants_retry {
+            self.send_retry(path, header.version, header.dcid, header.scid, now);
+            return false;
+        }
+        let introduction = Introduction {
+            path,
+            version: header.version,
+            dcid: header.dcid,
+            client_cid: header.scid,
+            token: opened,
+        };
+        self.knocking
+            .insert(header.dcid, Incoming::new(&introduction, now));
+        true
+    }
+
+    fn send_retry(
+        &mut self,
+        path: ReplyPath,
+        version: Version,
+        original_dcid: ConnectionId,
+        client_cid: ConnectionId,
+        now: Instant,
+    ) {
+        let retry_scid = self.draw_cid();
+        let token = RetryToken {
+            original_dcid,
+            retry_scid,
+            issued: self.clock(now),
+        };
+        let token = token.seal(
+            &self.config.token_key,
+            path.remote,
+            version,
+            &mut self.random,
+        );
+        self.stats.retries += 1;
+        let header = RetryHeader {
+            version,
+            dcid: client_cid,
+            scid: retry_scid,
+        };
+        self.replies.retry(path, &header, &original_dcid, &token);
+    }
+
+    /// A connection ID that no connection has.
+    fn draw_cid(&mut self) -> ConnectionId {
+        loop {
+            let bytes: [u8; 20] = self.random.array();
+            let cid = bytes
+                .get(..self.config.cid_length)
+                .and_then(ConnectionId::new)
+                .unwrap_or_default();
+            if self.router.find(&cid).is_none() {
+                return cid;
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! A client that knocks: its first datagrams, kept as they came until the ClientHello is whole and someone decides.
+//!
+//! No TLS state exists yet. The ClientHello may span several Initial packets that arrive in any order; they are opened
+//! in a copy, so that the connection that is made later processes the originals.
+
+use std::time::Instant;
+
+use quic_common::{Datagram, Ecn};
+
+use super::stateless::ReplyPath;
+use crate::{
+    buffer::{ChunkPool, ReceiveBuffer},
+    limits::{CLIENT_HELLO, INCOMING_DATAGRAMS},
+    tls::{self, ClientHello, LevelKeys},
+    token::RetryToken,
+    wire::{
+        ConnectionId, Frame, Frames, PacketKind, PacketNumber, Side, Version, parse_header, wide,
+    },
+};
+
+/// A datagram as it arrived.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) ecn: Ecn,
+    pub(super) payload: Vec<u8>,
+}
+
+/// A connection attempt that waits for a decision: accept it, refuse it, send it a Retry or ignore it.
+#[derive(Debug)]
+pub struct Incoming {
+    pub(super) path: ReplyPath,
+    pub(super) version: Version,
+    /// The destination of the client's Initial, that its keys come from.
+    pub(super) dcid: ConnectionId,
+    pub(super) client_cid: ConnectionId,
+    pub(super) token: Option<RetryToken>,
+    pub(super) datagrams: Vec<Kept>,
+    pub(super) since: Instant,
+    keys: LevelKeys,
+    crypto: ReceiveBuffer,
+    pool: ChunkPool,
+    server_name: Option<String>,
+    alpn: Vec<Vec<u8>>,
+    pub(super) prefers_chacha20: bool,
+}
+
+/// How far the ClientHello has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    NeedMore,
+    Ready,
+    /// Not worth an answer.
+    Drop,
+}
+
+/// What an Initial packet's header says of a new client.
+#[derive(Debug)]
+pub(super) struct Introduction {
+    pub(super) path: ReplyPath,
+    pub(super) version: Version,
+    pub(super) dcid: ConnectionId,
+    pub(super) client_cid: ConnectionId,
+    pub(super) token: Option<RetryToken>,
+}
+
+impl Incoming {
+    pub(super) fn new(introduction: &Introduction, now: Instant) -> Self {
+        let Introduction {
+            path,
+            version,
+            dcid,
+            client_cid,
+            token,
+        } = *introduction;
+        Self {
+            path,
+            version,
+            dcid,
+            client_cid,
+            token,
+            datagrams: Vec::new(),
+            since: now,
+            keys: tls::initial_keys(version, &dcid, Side::Server),
+            crypto: ReceiveBuffer::default(),
+            pool: ChunkPool::default(),
+            server_name: None,
+            alpn: Vec::new(),
+            prefers_chacha20: false,
+        }
+    }
+
+    /// The client's address.
+    #[must_use]
+    pub const fn remote(&self) -> std::net::SocketAddr {
+        self.path.remote
+    }
+
+    /// Whether a Retry has shown that the client receives what is sent to its address.
+    #[must_use]
+    pub const fn is_validated(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// The QUIC version that the client chose.
+    #[must_use]
+    pub const fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The server name that the client asks for (SNI).
+    #[must_use]
+    pub fn server_name(&self) -> Option<&str> {
+        self.server_name.as_deref()
+    }
+
+    /// The application protocols that the client offers, in its order.
+    pub fn alpn(&self) -> impl Iterator<Item = &[u8]> {
+        self.alpn.iter().map(Vec::as_slice)
+    }
+
+    /// Keeps a datagram and reads the Initial packets in it.
+    pub(super) fn on_datagram(&mut self, datagram: &Datagram<'_>) -> Progress {
+        if self.datagrams.len() >= INCOMING_DATAGRAMS {
+            return Progress::Drop;
+        }
+        let mut copy = datagram.payload.to_vec();
+        self.datagrams.push(Kept {
+            ecn: datagram.ecn,
+            payload: datagram.payload.to_vec(),
+        });
+        let mut rest = copy.as_mut_slice();
+        let mut progress = Progress::NeedMore;
+        while let Some((packet, tail)) = first_initial(rest, &self.dcid) {
+            rest = tail;
+            progress = match (self.on_packet(packet), progress) {
+                (Progress::Drop, Progress::NeedMore) => Progress::NeedMore,
+                (Progress::Drop, before) => before,
+                (now, _) => now,
+            };
+        }
+        progress
+    }
+
+    fn on_packet(&mut self, packet: InitialPacket<'_>) -> Progress {
+        let InitialPacket {
+            bytes,
+            number_offset,
+        } = packet;
+        let Some(payload) = open_initial(&self.keys, bytes, number_offset) else {
+            return Progress::Drop;
+        };
+        for frame in Frames::new(payload).into_iter().flatten() {
+            let Ok(Frame::Crypto { offset, data }) = frame else {
+                continue;
+            };
+            let end = offset.saturating_add(wide(data.len()));
+            if end > CLIENT_HELLO || self.crypto.insert(offset, data, &mut self.pool).is_err() {
+                return Progress::Drop;
+            }
+        }
+        self.read_client_hello()
+    }
+
+    fn read_client_hello(&mut self) -> Progress {
+        match ClientHello::parse(self.crypto.fill()) {
+            Ok(None) => Progress::NeedMore,
+            Ok(Some(hello)) => {
+                self.server_name = hello.server_name.map(str::to_owned);
+                self.alpn = hello.alpn().map(<[u8]>::to_vec).collect();
+                self.prefers_chacha20 = hello.prefers_chacha20;
+                Progress::Ready
+            }
+            // TLS says what is wrong with it, with the right alert.
+            Err(_) => Progress::Ready,
+        }
+    }
+}
+
+/// Opens an Initial packet of the client, of which none was opened before.
+fn open_initial<'p>(
+    keys: &LevelKeys,
+    packet: &'p mut [u8],
+    number_offset: usize,
+) -> Option<&'p [u8]> {
+    let unprotected = keys.remote.header.unprotect(packet, number_offset)?;
+    let number = PacketNumber::decode(unprotected.truncated, unprotected.number_length, None);
+    let header_length = number_offset + unprotected.number_length;
+    keys.remote
+        .packet
+        .open(number.value(), header_length, packet)
+        .map(|payload| &*payload)
+}
+
+struct InitialPacket<'p> {
+    bytes: &'p mut [u8],
+    number_offset: usize,
+}
+
+/// Splits off the first packet if it is an Initial sent to `dcid`.
+fn first_initial<'p>(
+    datagram: &'p mut [u8],
+    dcid: &ConnectionId,
+) -> Option<(InitialPacket<'p>, &'p mut [u8])> {
+    let header = parse_header(datagram, 0).ok()?;
+    if header.kind != PacketKind::Initial || header.dcid != *dcid {
+        return None;
+    }
+    let (bytes, rest) = datagram.split_at_mut_checked(header.end)?;
+    let packet = InitialPacket {
+        bytes,
+        number_offset: header.number_offset,
+    };
+    Some((packet, rest))
+}

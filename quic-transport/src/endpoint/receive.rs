@@ -1,0 +1,88 @@
+//! Datagrams in: to the connection that they name, or to the rules for those that name none.
+
+use std::time::Instant;
+
+use quic_common::Datagram;
+
+use super::{Application, Endpoint, Handle, stateless::ReplyPath};
+use crate::{
+    cid::CidChange,
+    config::MIN_DATAGRAM,
+    wire::{PacketHeader, PacketKind, parse_header},
+};
+
+impl<A: Application> Endpoint<A> {
+    /// Takes the datagrams that have arrived at `now`. Payloads are decrypted where they lie.
+    pub fn process_multiple_input<'d>(
+        &mut self,
+        datagrams: impl IntoIterator<Item = Datagram<'d>>,
+        now: Instant,
+    ) {
+        for datagram in datagrams {
+            self.input(datagram, now);
+        }
+    }
+
+    /// Takes one datagram.
+    pub fn input(&mut self, datagram: Datagram<'_>, now: Instant) {
+        let Ok(header) = parse_header(datagram.payload, self.config.cid_length) else {
+            self.stats.dropped += 1;
+            return;
+        };
+        if let Some(handle) = self.router.find(&header.dcid) {
+            self.deliver(handle, datagram, now);
+        } else {
+            self.on_stray(&header, &datagram, now);
+        }
+    }
+
+    /// Gives a datagram to a connection and learns of the IDs that it gave out or retired.
+    pub(super) fn deliver(&mut self, handle: Handle, datagram: Datagram<'_>, now: Instant) {
+        let Some(entry) = self.router.get_mut(handle) else {
+            return;
+        };
+        entry.connection.input(datagram, now);
+        self.enqueue(handle);
+    }
+
+    /// Brings the router up to date with a connection's IDs.
+    pub(super) fn follow_cids(&mut self, handle: Handle) {
+        while let Some(entry) = self.router.get_mut(handle) {
+            match entry.connection.take_cid_change() {
+                Some(CidChange::Added(cid)) => self.router.add_cid(cid, handle),
+                Some(CidChange::Removed(cid)) => self.router.remove_cid(&cid, handle),
+                None => return,
+            }
+        }
+    }
+
+    /// A datagram for no connection that we know.
+    fn on_stray(&mut self, header: &PacketHeader, datagram: &Datagram<'_>, now: Instant) {
+        let path = ReplyPath {
+            remote: datagram.remote,
+            local: datagram.local,
+        };
+        let length = datagram.payload.len();
+        match header.kind {
+            PacketKind::Initial => self.knock(header, datagram, now),
+            PacketKind::Unsupported if length >= usize::from(MIN_DATAGRAM) => {
+                let (dcid, scid) = (
+                    header.dcid_span.of(datagram.payload),
+                    header.scid_span.of(datagram.payload),
+                );
+                self.replies
+                    .version_negotiation(path, dcid, scid, &mut self.random);
+            }
+            PacketKind::Short => {
+                let token = self.config.reset_key.token(&header.dcid);
+                self.replies
+                    .reset(path, length, token, &mut self.random, now);
+            }
+            PacketKind::Unsupported
+            | PacketKind::ZeroRtt
+            | PacketKind::Handshake
+            | PacketKind::Retry
+            | PacketKind::VersionNegotiation => self.stats.dropped += 1,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Batches out: each connection that was touched runs its application, then sends a batch in its turn.
+
+use std::time::Instant;
+
+use quic_common::{BatchBuffer, BatchHead};
+
+use super::{Application, Endpoint, Handle};
+use crate::connection::{Output, Step};
+
+impl<A: Application> Endpoint<A> {
+    /// The next batch to send, or how long to wait for the next datagram.
+    ///
+    /// Connections with much to send take turns, a batch each. After [`Output::Datagrams`] call again, until the
+    /// answer is another.
+    pub fn process_output<'b>(&mut self, now: Instant, buffer: &'b mut BatchBuffer) -> Output<'b> {
+        match self.step(now, buffer.bytes_mut()) {
+            Step::Send(head) => Output::Datagrams(buffer.batch(head)),
+            Step::Wait(Some(at)) => Output::Callback(at.saturating_duration_since(now)),
+            Step::Wait(None) => Output::None,
+        }
+    }
+
+    fn step(&mut self, now: Instant, buffer: &mut [u8]) -> Step {
+        if let Some(head) = self.replies.take(buffer) {
+            return Step::Send(head);
+        }
+        self.wake_due(now);
+        while let Some(handle) = self.queue.pop_front() {
+            if let Some(head) = self.serve(handle, now, buffer) {
+                return Step::Send(head);
+            }
+        }
+        let knocking = self.expire_knocking(now);
+        Step::Wait(
+            [self.deadlines.next(), knocking]
+                .into_iter()
+                .flatten()
+                .min(),
+        )
+    }
+
+    /// Queues the connections whose time has come.
+    fn wake_due(&mut self, now: Instant) {
+        while let Some((at, handle)) = self.deadlines.take_due(now) {
+            let Some(entry) = self.router.get_mut(handle) else {
+                continue;
+            };
+            if entry.scheduled == Some(at) {
+                entry.scheduled = None;
+                self.enqueue(handle);
+            }
+        }
+    }
+
+    /// Runs the application of one connection and asks it for a batch.
+    fn serve(&mut self, handle: Handle, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
+        let entry = self.router.get_mut(handle)?;
+        entry.is_queued = false;
+        entry.connection.settle(now);
+        if entry.connection.has_events() {
+            entry.application.process(&mut entry.connection, now);
+        }
+        let step = entry.connection.step(now, buffer);
+        // What the step itself brought about, such as a timeout.
+        if entry.connection.has_events() {
+            entry.application.process(&mut entry.connection, now);
+        }
+        if entry.is_half_open && !entry.connection.is_handshaking() {
+            entry.is_half_open = false;
+            self.half_open -= 1;
+        }
+        self.follow_cids(handle);
+        match step {
+            Step::Send(head) => {
+                self.enqueue(handle);
+                Some(head)
+            }
+            Step::Wait(Some(at)) => {
+                if let Some(entry) = self.router.get_mut(handle) {
+                    self.deadlines.schedule(handle, at, &mut entry.scheduled);
+                }
+                None
+            }
+            Step::Wait(None) => {
+                self.remove_if_closed(handle);
+                None
+            }
+        }
+    }
+
+    fn remove_if_closed(&mut self, handle: Handle) {
+        if self
+            .router
+            .get(handle)
+            .is_none_or(|entry| !entry.connection.is_closed())
+        {
+            return;
+        }
+        let Some(entry) = self.router.remove(handle) else {
+            return;
+        };
+        self.half_open -= usize::from(entry.is_half_open);
+        for cid in entry.connection.local_cids().chain([entry.original]) {
+            self.router.remove_cid(&cid, handle);
+        }
+        // Entries of connections that are gone would otherwise stay until their time comes.
+        if self.deadlines.len() > 2 * self.router.len() + 64 {
+            let router = &self.router;
+            self.deadlines.retain(|at, handle| {
+                router
+                    .get(handle)
+                    .is_some_and(|entry| entry.scheduled == Some(at))
+            });
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Replies that belong to no connection: Version Negotiation, Retry, refusals and stateless resets.
+//!
+//! Each costs no state and is smaller than what it answers, so it can neither amplify nor bounce between two servers
+//! for ever. The queue is bounded: under a flood the answers are dropped, not stored.
+
+use std::{
+    collections::VecDeque,
+    net::{IpAddr, SocketAddr},
+    time::Instant,
+};
+
+use quic_common::{BatchHead, Ecn, Random, Writer};
+
+use crate::{
+    limits::{RESET_INTERVAL, STATELESS_REPLIES},
+    tls::{self, LevelKeys, TAG_LENGTH},
+    wire::{
+        Close, CloseCode, ConnectionId, Encode as _, LongHeader, PacketKind, PacketNumber,
+        ResetToken, RetryHeader, Side, TransportErrorCode, Version, VersionNegotiation,
+        write_length,
+    },
+};
+
+/// The smallest stateless reset that looks like a packet, RFC 9000, 10.3.
+const MIN_RESET: usize = 21;
+
+/// The longest reset that is sent: enough to look like any short packet.
+const MAX_RESET: usize = 42;
+
+/// Bytes of the packet number of a refusal.
+const NUMBER_LENGTH: usize = 4;
+
+/// Where a reply goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReplyPath {
+    pub(super) remote: SocketAddr,
+    pub(super) local: Option<IpAddr>,
+}
+
+/// The queue of replies.
+#[derive(Debug, Default)]
+pub(super) struct Replies {
+    queue: VecDeque<(ReplyPath, Vec<u8>)>,
+    last_reset: Option<Instant>,
+}
+
+impl Replies {
+    /// Moves the oldest reply to the start of `buffer`.
+    pub(super) fn take(&mut self, buffer: &mut [u8]) -> Option<BatchHead> {
+        let (path, reply) = self.queue.pop_front()?;
+        buffer.get_mut(..reply.len())?.copy_from_slice(&reply);
+        Some(BatchHead {
+            remote: path.remote,
+            local: path.local,
+            ecn: Ecn::NotEct,
+            length: reply.len(),
+            segment: reply.len(),
+        })
+    }
+
+    /// Answers an unknown version with the list of ours (RFC 9000, 6.1).
+    pub(super) fn version_negotiation(
+        &mut self,
+        path: ReplyPath,
+        dcid: &[u8],
+        scid: &[u8],
+        random: &mut Random,
+    ) {
+        let mut buffer = [0; 1200];
+        let mut writer = Writer::new(&mut buffer);
+        // The two IDs change places: what the client calls its own is where the answer goes.
+        let answer = VersionNegotiation {
+            dcid: scid,
+            scid: dcid,
+            versions: &[Version::V1],
+        };
+        if answer.write(&mut writer, random.u64()) {
+            self.push(path, writer.written());
+        }
+    }
+
+    /// Asks the client to come back with `token` (RFC 9000, 17.2.5); `original_dcid` is where its Initial went.
+    pub(super) fn retry(
+        &mut self,
+        path: ReplyPath,
+        header: &RetryHeader,
+        original_dcid: &ConnectionId,
+        token: &[u8],
+    ) {
+        let mut buffer = [0; 1200];
+        let mut writer = Writer::new(&mut buffer);
+        if header.write(&mut writer, 0, token) {
+            let tag = tls::retry_tag(header.version, original_dcid, writer.written());
+            if writer.bytes(&tag) {
+                self.push(path, writer.written());
+            }
+        }
+    }
+
+    /// Closes a connection that was never made, with an Initial packet (RFC 9000, 10.2.3).
+    pub(super) fn refuse(
+        &mut self,
+        path: ReplyPath,
+        version: Version,
+        dcid: &ConnectionId,
+        client_cid: &ConnectionId,
+        code: TransportErrorCode,
+    ) {
+        let keys = tls::initial_keys(version, dcid, Side::Server);
+        let mut buffer = [0; 256];
+        if let Some(length) = initial_close(&mut buffer, version, dcid, client_cid, code, &keys) {
+            self.push(path, buffer.get(..length).unwrap_or_default());
+        }
+    }
+
+    /// Tells a peer that its connection is gone (RFC 9000, 10.3), with the `token` of the ID that it used: at most one
+    /// each [`RESET_INTERVAL`], always smaller than the `trigger` bytes that it answers.
+    pub(super) fn reset(
+        &mut self,
+        path: ReplyPath,
+        trigger: usize,
+        token: ResetToken,
+        random: &mut Random,
+        now: Instant,
+    ) {
+        let size = MAX_RESET.min(trigger.saturating_sub(1));
+        let too_soon = |last: Instant| now.saturating_duration_since(last) < RESET_INTERVAL;
+        if size < MIN_RESET || self.last_reset.is_some_and(too_soon) {
+            return;
+        }
+        self.last_reset = Some(now);
+        let mut reply = [0; MAX_RESET];
+        random.fill(&mut reply);
+        // A short header: the first bit clear, the fixed bit set.
+        let [first, ..] = &mut reply;
+        *first = (*first & 0x3f) | 0x40;
+        let Some(reply) = reply.get_mut(..size) else {
+            return;
+        };
+        if let Some(tail) = reply.last_chunk_mut() {
+            *tail = token.0;
+        }
+        self.push(path, reply);
+    }
+
+    fn push(&mut self, path: ReplyPath, reply: &[u8]) {
+        if self.queue.len() < STATELESS_REPLIES {
+            self.queue.push_back((path, reply.to_vec()));
+        }
+    }
+}
+
+/// Writes an Initial packet with a CONNECTION_CLOSE and returns its length.
+fn initial_close(
+    buffer: &mut [u8],
+    version: Version,
+    scid: &ConnectionId,
+    dcid: &ConnectionId,
+    code: TransportErrorCode,
+    keys: &LevelKeys,
+) -> Option<usize> {
+    let close = Close {
+        code: CloseCode::Transport {
+            code,
+            frame_type: 0,
+        },
+        reason: b"",
+    };
+    let header = LongHeader {
+        kind: PacketKind::Initial,
+        version,
+        dcid: *dcid,
+        scid: *scid,
+        token: &[],
+    };
+    let mut writer = Writer::new(buffer);
+    let offsets = header.write(&mut writer, PacketNumber(0), NUMBER_LENGTH)?;
+    let header_length = writer.len();
+    close.encode(&mut writer);
+    let length = writer.len() + TAG_LENGTH;
+    let packet = buffer.get_mut(..length)?;
+    write_length(packet, offsets.length, length - offsets.number);
+    keys.local.packet.seal(0, header_length, packet);
+    keys.local
+        .header
+        .protect(packet, offsets.number, NUMBER_LENGTH);
+    Some(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use quic_common::Random;
+
+    use super::{MIN_RESET, Replies, ReplyPath};
+    use crate::{
+        limits::{RESET_INTERVAL, STATELESS_REPLIES},
+        tls::ResetKey,
+        wire::ConnectionId,
+    };
+
+    #[expect(clippy::disallowed_methods, reason = "any instant will do as an epoch")]
+    fn epoch() -> Instant {
+        Instant::now()
+    }
+
+    const fn path() -> ReplyPath {
+        ReplyPath {
+            remote: std::net::SocketAddr::new(
+                std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST),
+                1,
+            ),
+            local: None,
+        }
+    }
+
+    /// RFC 9000, 10.3.3: a reset is smaller than the packet that it responds to.
+    #[test]
+    fn a_reset_is_smaller_than_its_trigger_and_rare() {
+        let mut replies = Replies::default();
+        let mut random = Random::from_seed([0; 32]);
+        let key = ResetKey::new([1; 32]);
+        let cid = ConnectionId::new(&[1; 8]).unwrap();
+        let mut now = epoch();
+        for (trigger, sent) in [
+            (MIN_RESET, None),
+            (MIN_RESET + 1, Some(MIN_RESET)),
+            (1200, Some(42)),
+        ] {
+            replies.reset(path(), trigger, key.token(&cid), &mut random, now);
+            replies.reset(path(), trigger, key.token(&cid), &mut random, now);
+            let mut buffer = [0; 1200];
+            assert_eq!(replies.take(&mut buffer).map(|head| head.length), sent);
+            assert_eq!(replies.take(&mut buffer), None, "only one in an interval");
+            if let Some(length) = sent {
+                assert_eq!(buffer[length - 16..length], key.token(&cid).0);
+                assert_eq!(buffer[0] & 0xc0, 0x40);
+            }
+            now += RESET_INTERVAL;
+        }
+    }
+
+    #[test]
+    fn a_flood_fills_the_queue_and_no_more() {
+        let mut replies = Replies::default();
+        let mut random = Random::from_seed([0; 32]);
+        for _ in 0..=STATELESS_REPLIES {
+            replies.version_negotiation(path(), &[1; 8], &[2; 8], &mut random);
+        }
+        assert_eq!(replies.queue.len(), STATELESS_REPLIES);
+    }
+}
