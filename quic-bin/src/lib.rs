@@ -1,1 +1,16 @@
-//! The quic-client and quic-server programs.
+//! What the programs `quic-client` and `quic-server` are made of: command lines, files, certificates, and the event
+//! loop that joins the sockets of `quic-udp` to a protocol that does no I/O of its own.
+#![forbid(unsafe_code)]
+
+pub mod failure;
+pub mod limits;
+pub mod format;
+pub mod url;
+pub mod pattern;
+pub mod certificate;
+pub mod content_type;
+pub mod files;
+pub mod progress;
+pub mod summary;
+pub mod event_loop;
+pub mod cli;

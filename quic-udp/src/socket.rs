@@ -199,6 +199,12 @@ impl Socket {
         Ok(())
     }
 
+    /// Whether an ICMP error was met while sending or receiving, and waits in [`icmp_error`](Self::icmp_error).
+    #[must_use]
+    pub fn has_icmp_error(&self) -> bool {
+        self.transfer.icmp.has_waiting()
+    }
+
     /// The next ICMP error, if there is one; ask when the poller reports the socket readable or in error.
     pub fn icmp_error(&mut self) -> Option<IcmpError> {
         self.transfer.icmp.pop(&self.transfer.calls)

@@ -40,6 +40,10 @@ impl IcmpQueue {
         found
     }
 
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     pub(crate) fn pop(&mut self, calls: &impl Calls) -> Option<IcmpError> {
         if self.waiting.is_empty() {
             self.collect(calls);

@@ -1,0 +1,193 @@
+//! The command line of `quic-client`.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::{CommandFactory as _, Parser, error::ErrorKind};
+
+use super::values::{Upload, byte_count, timeout};
+use crate::{certificate::Fingerprint, url::Target};
+
+/// Downloads over HTTP/3, or shows what this QUIC stack can do.
+///
+/// With URLs: fetches all of them over one connection. Without: starts a server of its own on a free loopback port,
+/// downloads a generated body from it, verifies every byte and prints how fast that was.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "quic-client", version, about, max_term_width = 100, after_help = EXIT_CODES)]
+pub struct Client {
+    /// What to fetch: https://HOST[:PORT][/PATH]. Several URLs must have the same host and port.
+    #[arg(value_name = "URL", value_parser = parse_target)]
+    pub urls: Vec<Target>,
+
+    /// Write the body to FILE instead of stdout; "-" is stdout. Give it once for each URL, in the URLs' order.
+    #[arg(short, long, value_name = "FILE", requires = "urls")]
+    pub output: Vec<PathBuf>,
+
+    /// Send a POST with this body; @FILE sends the content of a file.
+    #[arg(short, long, value_name = "DATA|@FILE", requires = "urls")]
+    pub data: Option<Upload>,
+
+    /// Trust the certificates in this PEM file instead of the built-in roots.
+    #[arg(long, value_name = "FILE", group = "trust", requires = "urls")]
+    pub ca: Option<PathBuf>,
+
+    /// Trust only the certificate with this SHA-256. Its name, time and signature are checked as well.
+    #[arg(long, value_name = "HEX", group = "trust", requires = "urls")]
+    pub pin_sha256: Option<Fingerprint>,
+
+    /// Check nothing about the server: anyone can pretend to be it.
+    #[arg(long, group = "trust", requires = "urls")]
+    pub insecure: bool,
+
+    /// Give up when the server has been silent for this long.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = timeout)]
+    pub timeout: Duration,
+
+    /// Without URLs: how large a body to generate and download; K, M, G and T are binary.
+    #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = byte_count, conflicts_with = "urls")]
+    pub size: u64,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 all went well, 1 something failed (an HTTP status of 400 or more included), \
+                          2 the command line is wrong.";
+
+/// What makes a server's certificate acceptable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trust {
+    /// It leads to one of the roots of the web.
+    WebRoots,
+    /// It leads to one in this PEM file.
+    File(PathBuf),
+    /// It is this one.
+    Pin(Fingerprint),
+    /// Nothing is checked.
+    Anything,
+}
+
+impl Client {
+    /// Reads the program's command line; ends the program when it is wrong, or asks for help.
+    #[must_use]
+    pub fn from_arguments() -> Self {
+        let client = Self::parse();
+        if let Err(line) = client.check() {
+            Self::command()
+                .error(ErrorKind::ValueValidation, line)
+                .exit();
+        }
+        client
+    }
+
+    /// What makes the server's certificate acceptable.
+    #[must_use]
+    pub fn trust(&self) -> Trust {
+        match (&self.ca, self.pin_sha256) {
+            (Some(file), _) => Trust::File(file.clone()),
+            (None, Some(pin)) => Trust::Pin(pin),
+            (None, None) if self.insecure => Trust::Anything,
+            (None, None) => Trust::WebRoots,
+        }
+    }
+
+    /// Where the body of the URL at `index` goes: `None` is stdout.
+    #[must_use]
+    pub fn output_of(&self, index: usize) -> Option<&PathBuf> {
+        self.output
+            .get(index)
+            .filter(|file| file.as_os_str() != "-")
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.output.len() > self.urls.len() {
+            return Err("more outputs (-o) than URLs".to_owned());
+        }
+        let Some(first) = self.urls.first() else {
+            return Ok(());
+        };
+        if let Some(other) = self.urls.iter().find(|url| !url.has_same_server(first)) {
+            return Err(format!("{other} is on another server than {first}"));
+        }
+        Ok(())
+    }
+}
+
+fn parse_target(text: &str) -> Result<Target, String> {
+    let explain = |failure: crate::failure::Failure| {
+        let line = failure.to_string();
+        // clap shows the value itself.
+        line.strip_prefix(&format!("{text}: "))
+            .unwrap_or(&line)
+            .to_owned()
+    };
+    Target::parse(text).map_err(explain)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{path::PathBuf, time::Duration};
+
+    use clap::{CommandFactory as _, Parser as _};
+
+    use super::{Client, Trust};
+
+    fn parse(arguments: &[&str]) -> Result<Client, i32> {
+        let all = std::iter::once(&"quic-client").chain(arguments);
+        let client = Client::try_parse_from(all).map_err(|error| error.exit_code())?;
+        client.check().map(|()| client).map_err(|_line| 2)
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Client::command().debug_assert();
+    }
+
+    #[test]
+    fn nothing_at_all_is_the_demonstration() {
+        let client = parse(&[]).unwrap();
+        assert!(client.urls.is_empty());
+        assert_eq!(client.size, 1 << 30);
+        assert_eq!(client.timeout, Duration::from_secs(10));
+        assert_eq!(parse(&["--size", "64M"]).unwrap().size, 64 << 20);
+    }
+
+    #[test]
+    fn downloads() {
+        let client = parse(&["https://a/1", "https://a/2", "-o", "x", "-o", "-"]).unwrap();
+        assert_eq!(client.output_of(0), Some(&PathBuf::from("x")));
+        assert_eq!(client.output_of(1), None);
+        assert_eq!(client.trust(), Trust::WebRoots);
+        let client = parse(&["https://a/", "--ca", "f"]).unwrap();
+        assert_eq!(client.trust(), Trust::File("f".into()));
+        let pin = "ab".repeat(32);
+        let client = parse(&["https://a/", "--pin-sha256", &pin]).unwrap();
+        assert!(matches!(client.trust(), Trust::Pin(print) if print.to_string() == pin));
+        assert_eq!(
+            parse(&["https://a/", "--insecure"]).unwrap().trust(),
+            Trust::Anything
+        );
+    }
+
+    #[test]
+    fn wrong_command_lines_end_with_2() {
+        let pin = "ab".repeat(32);
+        let wrong: [&[&str]; 14] = [
+            &["http://a/"],
+            &["a"],
+            &["https://a/", "https://b/"],
+            &["https://a/", "https://a:444/"],
+            &["https://a/", "-o", "x", "-o", "y"],
+            &["-o", "x"],
+            &["--insecure"],
+            &["-d", "x"],
+            &["https://a/", "--insecure", "--ca", "f"],
+            &["https://a/", "--insecure", "--pin-sha256", &pin],
+            &["https://a/", "--pin-sha256", "abc"],
+            &["https://a/", "--size", "1G"],
+            &["https://a/", "--timeout", "0"],
+            &["--unknown"],
+        ];
+        for arguments in wrong {
+            assert_eq!(parse(arguments).err(), Some(2), "{arguments:?}");
+        }
+        assert_eq!(parse(&["--help"]).err(), Some(0));
+        assert_eq!(parse(&["--version"]).err(), Some(0));
+    }
+}

@@ -1,0 +1,90 @@
+//! Readers for the values of options.
+
+use std::{path::PathBuf, str::FromStr, time::Duration};
+
+/// What to upload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Upload {
+    /// These bytes.
+    Bytes(String),
+    /// The content of this file.
+    File(PathBuf),
+}
+
+impl FromStr for Upload {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(text.strip_prefix('@').map_or_else(
+            || Self::Bytes(text.to_owned()),
+            |file| Self::File(PathBuf::from(file)),
+        ))
+    }
+}
+
+/// Seconds, with decimals if wanted; more than none and at most a day.
+pub(super) fn timeout(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_error| "expected a number of seconds".to_owned())?;
+    if !(0.001..=86_400.0).contains(&seconds) {
+        return Err("expected between 0.001 and 86400 seconds".to_owned());
+    }
+    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+}
+
+/// A number of bytes, with one of the binary suffixes K, M, G and T if wanted.
+pub(super) fn byte_count(text: &str) -> Result<u64, String> {
+    let expected = || "expected a number of bytes, such as 1000000, 64M or 1G".to_owned();
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let suffix = text
+        .strip_prefix(digits)
+        .unwrap_or_default()
+        .to_ascii_uppercase();
+    let shift = match suffix.as_str() {
+        "" => 0,
+        "K" | "KIB" => 10,
+        "M" | "MIB" => 20,
+        "G" | "GIB" => 30,
+        "T" | "TIB" => 40,
+        _ => return Err(expected()),
+    };
+    let number: u64 = digits.parse().map_err(|_error| expected())?;
+    number
+        .checked_mul(1 << shift)
+        .filter(|bytes| *bytes <= crate::limits::MAX_GENERATED_BYTES)
+        .ok_or_else(|| "more than can be generated (16T)".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{path::PathBuf, time::Duration};
+
+    use super::{Upload, byte_count, timeout};
+
+    #[test]
+    fn byte_counts() {
+        assert_eq!(byte_count("1000"), Ok(1000));
+        assert_eq!(byte_count("64k"), Ok(65536));
+        assert_eq!(byte_count("1GiB"), Ok(1 << 30));
+        assert_eq!(byte_count("16T"), Ok(1 << 44));
+        for wrong in ["", "G", "-1", "1.5G", "1X", "17T", "99999999999T", "1GG"] {
+            assert!(byte_count(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn timeouts() {
+        assert_eq!(timeout("10"), Ok(Duration::from_secs(10)));
+        assert_eq!(timeout("0.5"), Ok(Duration::from_millis(500)));
+        for wrong in ["", "0", "-1", "nan", "inf", "1e300", "ten"] {
+            assert!(timeout(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_at_sign_names_a_file() {
+        assert_eq!("a@b".parse(), Ok(Upload::Bytes("a@b".to_owned())));
+        assert_eq!("@a".parse(), Ok(Upload::File(PathBuf::from("a"))));
+    }
+}

@@ -1,0 +1,251 @@
+//! Joins sockets to a protocol that does no I/O: who may read, who may send, and when to wake up.
+//!
+//! A turn is: read what has arrived, let the protocol work, send what it has, and wait if there is nothing left to do.
+//! Reading and sending both end after a bounded number of calls, so that a flood on one socket starves neither the
+//! timers, nor sending, nor the other sockets. The poller reports edges; a socket whose reading was cut short stays on
+//! the ready list (its flag in the port), and the next wait is none. Without work and deadlines the loop sleeps.
+
+mod port;
+mod timer;
+
+use std::{
+    io,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use mio::{Events, Poll, Token, Waker};
+use quic_common::{BatchBuffer, BatchHead};
+use quic_udp::{Datagrams, Fault, IcmpError, ReceiveBuffer, Sent, Socket};
+
+use self::{port::Port, timer::Timer};
+use crate::limits::{BATCHES_PER_TURN, READS_PER_TURN};
+
+const TIMER: Token = Token(usize::MAX - 1);
+const WAKER: Token = Token(usize::MAX - 2);
+
+/// One of the loop's sockets, in the order in which they were added.
+pub type SocketId = usize;
+
+/// What a protocol wants after it has been asked for output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Output {
+    /// To send the batch that it wrote at the start of the buffer, and to be asked again.
+    Batch(BatchHead),
+    /// To be asked again after this time, if nothing happens before.
+    Wait(Duration),
+    /// Nothing, until something happens.
+    Idle,
+}
+
+/// A protocol without I/O, and the application on top of it.
+pub trait Protocol {
+    /// Takes datagrams in. Called several times in one turn.
+    fn input(&mut self, socket: SocketId, datagrams: Datagrams<'_>, now: Instant);
+
+    /// Works on what has come in, and on deadlines that have passed. Called once in each turn.
+    fn process(&mut self, now: Instant);
+
+    /// Writes the next batch for `socket` to the start of `buffer`, or says until when there is none. Not called for a
+    /// socket that is full.
+    fn output(&mut self, socket: SocketId, now: Instant, buffer: &mut BatchBuffer) -> Output;
+
+    /// Whether the loop is to end, once everything in this turn has been sent.
+    fn is_done(&self) -> bool;
+
+    /// Datagrams of this batch weren't sent.
+    fn on_fault(&mut self, socket: SocketId, head: BatchHead, fault: Fault) {
+        let _ = (socket, head, fault);
+    }
+
+    /// An ICMP error came in. Only for sockets that had them enabled.
+    fn on_icmp_error(&mut self, socket: SocketId, error: IcmpError) {
+        let _ = (socket, error);
+    }
+}
+
+/// The loop, and its sockets.
+#[derive(Debug)]
+pub struct EventLoop {
+    poll: Poll,
+    events: Events,
+    timer: Timer,
+    waker: Arc<Waker>,
+    ports: Vec<Port>,
+    received: ReceiveBuffer,
+    /// A buffer to build in. A full socket keeps the one with its parked batch.
+    spare: Vec<BatchBuffer>,
+}
+
+impl EventLoop {
+    /// A loop without sockets.
+    ///
+    /// # Errors
+    ///
+    /// When the system has no poller for us.
+    pub fn new() -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
+        let timer = Timer::new(poll.registry(), TIMER)?;
+        Ok(Self {
+            poll,
+            events: Events::with_capacity(64),
+            timer,
+            waker,
+            ports: Vec::new(),
+            received: ReceiveBuffer::new(),
+            spare: vec![BatchBuffer::new()],
+        })
+    }
+
+    /// Adds a socket.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be registered with the poller.
+    pub fn add(&mut self, socket: Socket) -> io::Result<SocketId> {
+        let id = self.ports.len();
+        self.ports
+            .push(Port::new(socket, self.poll.registry(), Token(id))?);
+        Ok(id)
+    }
+
+    /// A socket, for its counters and address.
+    #[must_use]
+    pub fn socket(&self, id: SocketId) -> Option<&Socket> {
+        self.ports.get(id).map(|port| &port.socket)
+    }
+
+    /// Lets another thread start a turn, say to have the protocol see that it is to end.
+    #[must_use]
+    pub fn waker(&self) -> Arc<Waker> {
+        Arc::clone(&self.waker)
+    }
+
+    /// Runs until the protocol is done.
+    ///
+    /// # Errors
+    ///
+    /// When a socket or the poller is of no further use; what peers or the network do is never an error.
+    pub fn run(&mut self, protocol: &mut impl Protocol) -> io::Result<()> {
+        loop {
+            let now = Instant::now();
+            protocol.process(now);
+            let wait = self.send(protocol, now)?;
+            if protocol.is_done() {
+                return Ok(());
+            }
+            self.wait(wait)?;
+            self.receive(protocol)?;
+        }
+    }
+
+    /// Sends what there is, within the budget; returns how long nothing more has to be done, `None` for ever.
+    fn send(&mut self, protocol: &mut impl Protocol, now: Instant) -> io::Result<Option<Duration>> {
+        let mut wait: Option<Duration> = None;
+        for (id, port) in self.ports.iter_mut().enumerate() {
+            let registry = self.poll.registry();
+            let limit = send_on(id, port, &mut self.spare, protocol, now);
+            port.watch(registry)?;
+            let limit = if port.is_ready {
+                Some(Duration::ZERO)
+            } else {
+                limit
+            };
+            wait = match (wait, limit) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (some, None) | (None, some) => some,
+            };
+        }
+        Ok(wait)
+    }
+
+    fn wait(&mut self, wait: Option<Duration>) -> io::Result<()> {
+        let timeout = self.timer.arm(wait);
+        match self.poll.poll(&mut self.events, timeout) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            other => other?,
+        }
+        for event in &self.events {
+            if event.token() == TIMER {
+                self.timer.on_expired();
+            } else if let Some(port) = self.ports.get_mut(event.token().0) {
+                port.on_event(event);
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, protocol: &mut impl Protocol) -> io::Result<()> {
+        for (id, port) in self.ports.iter_mut().enumerate() {
+            for _ in 0..READS_PER_TURN {
+                if !port.is_ready {
+                    break;
+                }
+                match port.socket.receive(&mut self.received) {
+                    Ok(datagrams) => protocol.input(id, datagrams, Instant::now()),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        port.on_empty(self.poll.registry())?;
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            while let Some(error) = port.icmp_error() {
+                protocol.on_icmp_error(id, error);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sends on one socket; returns how long it has nothing more to do, `None` for ever.
+fn send_on(
+    id: SocketId,
+    port: &mut Port,
+    spare: &mut Vec<BatchBuffer>,
+    protocol: &mut impl Protocol,
+    now: Instant,
+) -> Option<Duration> {
+    if let Some(mut buffer) = port.take_parked() {
+        let head = buffer.parked().map(|batch| batch.head());
+        match (port.socket.send_parked(&mut buffer), head) {
+            (Sent::Blocked { .. }, _) => {
+                port.park(buffer);
+                return None;
+            }
+            (Sent::Lost(fault), Some(head)) => protocol.on_fault(id, head, fault),
+            (Sent::All | Sent::Lost(_), _) => {}
+        }
+        spare.push(buffer);
+    } else if port.is_blocked() {
+        return None;
+    }
+    let mut buffer = spare.pop().unwrap_or_default();
+    for _ in 0..BATCHES_PER_TURN {
+        let head = match protocol.output(id, now, &mut buffer) {
+            Output::Batch(head) => head,
+            Output::Wait(wait) => {
+                spare.push(buffer);
+                return Some(wait);
+            }
+            Output::Idle => {
+                spare.push(buffer);
+                return None;
+            }
+        };
+        match port.socket.send_or_park(&mut buffer, head) {
+            Sent::All => {}
+            Sent::Blocked { .. } => {
+                port.park(buffer);
+                return None;
+            }
+            Sent::Lost(fault) => protocol.on_fault(id, head, fault),
+        }
+    }
+    spare.push(buffer);
+    Some(Duration::ZERO)
+}
+
+#[cfg(test)]
+mod tests;

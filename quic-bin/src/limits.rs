@@ -1,0 +1,31 @@
+//! Every bound of the programs.
+
+use std::time::Duration;
+
+/// Reads from one socket in one turn of the event loop. With more waiting, timers and other sockets come first.
+pub const READS_PER_TURN: usize = 16;
+
+/// Batches sent on one socket in one turn of the event loop. With more to send, what has arrived is read first.
+pub const BATCHES_PER_TURN: usize = 16;
+
+/// Waits longer than this are left to the poller's own timeout, in whole milliseconds.
+pub const MAX_PRECISE_WAIT: Duration = Duration::from_millis(100);
+
+/// Deadlines that differ by less than this are the same one.
+pub const TIMER_SLACK: Duration = Duration::from_micros(20);
+
+/// Bytes of a request's path. A longer one names no file.
+pub const MAX_PATH_BYTES: usize = 4096;
+
+/// Bytes of a generated body, 16 TiB.
+pub const MAX_GENERATED_BYTES: u64 = 1 << 44;
+
+/// Bytes of a PEM file.
+pub const MAX_PEM_BYTES: u64 = 4 << 20;
+
+/// How long a certificate that the server makes for itself is valid. Browsers accept at most 14 days where they are
+/// given its hash.
+pub const SELF_SIGNED_VALIDITY: Duration = Duration::from_hours(13 * 24);
+
+/// How often a progress line is drawn at most.
+pub const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
