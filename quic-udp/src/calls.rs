@@ -39,9 +39,21 @@ impl Kernel {
     }
 
     /// Has ICMP errors queued for [`Calls::icmp_error`], on systems that can.
+    #[cfg(unix)]
     pub(crate) fn enable_icmp_errors(&self) -> io::Result<()> {
         self.state
             .enable_transport_errors(UdpSockRef::from(&self.socket))
+    }
+
+    /// This system reports none.
+    #[cfg(not(unix))]
+    #[expect(
+        clippy::unnecessary_wraps,
+        clippy::unused_self,
+        reason = "has work elsewhere"
+    )]
+    pub(crate) const fn enable_icmp_errors(&self) -> io::Result<()> {
+        Ok(())
     }
 
     /// Whether datagrams larger than the path's MTU may be fragmented instead of refused.
@@ -61,11 +73,17 @@ impl Calls for Kernel {
             .recv(UdpSockRef::from(&self.socket), buffers, meta)
     }
 
+    #[cfg(unix)]
     fn icmp_error(&self) -> io::Result<Option<IcmpError>> {
         let error = self
             .state
             .recv_transport_error(UdpSockRef::from(&self.socket))?;
         Ok(error.map(IcmpError::from))
+    }
+
+    #[cfg(not(unix))]
+    fn icmp_error(&self) -> io::Result<Option<IcmpError>> {
+        Ok(None)
     }
 
     fn max_segments(&self) -> usize {

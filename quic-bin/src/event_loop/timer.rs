@@ -91,12 +91,20 @@ mod imp {
             Ok(Self)
         }
 
-        #[expect(clippy::unused_self, reason = "has state elsewhere")]
+        #[expect(
+            clippy::unused_self,
+            clippy::needless_pass_by_ref_mut,
+            reason = "has state elsewhere"
+        )]
         pub(in super::super) const fn arm(&mut self, wait: Option<Duration>) -> Option<Duration> {
             wait
         }
 
-        #[expect(clippy::unused_self, reason = "has state elsewhere")]
+        #[expect(
+            clippy::unused_self,
+            clippy::needless_pass_by_ref_mut,
+            reason = "has state elsewhere"
+        )]
         pub(in super::super) const fn on_expired(&mut self) {}
     }
 }
