@@ -14,8 +14,8 @@ use crate::{certificate::Fingerprint, url::Target};
 #[derive(Clone, Debug, Parser)]
 #[command(name = "quic-client", version, about, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Client {
-    /// What to fetch: https://HOST[:PORT][/PATH]. Several URLs must have the same host and port.
-    #[arg(value_name = "URL", value_parser = parse_target)]
+    /// What to fetch.
+    #[arg(value_name = "URL", value_parser = parse_target, help = URLS)]
     pub urls: Vec<Target>,
 
     /// Write the body to FILE instead of stdout; "-" is stdout. Give it once for each URL, in the URLs' order.
@@ -46,6 +46,8 @@ pub struct Client {
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = byte_count, conflicts_with = "urls")]
     pub size: u64,
 }
+
+const URLS: &str = "What to fetch: https://HOST[:PORT][/PATH]. Several URLs must have the same host and port";
 
 const EXIT_CODES: &str = "Exit codes: 0 all went well, 1 something failed (an HTTP status of 400 or more included), \
                           2 the command line is wrong.";

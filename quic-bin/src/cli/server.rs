@@ -17,7 +17,8 @@ pub struct Server {
     #[arg(long, value_name = "DIR")]
     pub dir: Option<PathBuf>,
 
-    /// The address and UDP port to listen on; [::] takes IPv4 as well. Port 0 takes a free one.
+    /// The address and UDP port to listen on; the IPv6 wildcard takes IPv4 as well. Port 0
+    /// takes a free one.
     #[arg(long, value_name = "ADDR", default_value = "[::]:4433")]
     pub listen: SocketAddr,
 
