@@ -47,7 +47,8 @@ pub struct Client {
     pub size: u64,
 }
 
-const URLS: &str = "What to fetch: https://HOST[:PORT][/PATH]. Several URLs must have the same host and port";
+const URLS: &str =
+    "What to fetch: https://HOST[:PORT][/PATH]. Several URLs must have the same host and port";
 
 const EXIT_CODES: &str = "Exit codes: 0 all went well, 1 something failed (an HTTP status of 400 or more included), \
                           2 the command line is wrong.";
