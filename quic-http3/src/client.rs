@@ -3,14 +3,14 @@
 use std::time::Instant;
 
 use http::Request;
-use quic_transport::{Side, StreamId};
+use quic_transport::{Side, StreamEvent, StreamId};
 
 use crate::convert::request_lines;
 use crate::error::{ApiError, Code, Error};
 use crate::field::{Field, Fields};
 use crate::session::{Session, Signal};
 use crate::settings::Settings;
-use crate::transport::{StreamEvent, Transport};
+use crate::transport::Transport;
 
 /// What a client is told.
 #[derive(Debug, PartialEq, Eq)]
@@ -92,7 +92,8 @@ pub enum ClientEvent {
 /// ```
 /// use std::time::Instant;
 ///
-/// use quic_http3::{ApiError, ClientEvent, ClientSession, Field, StreamEvent, Transport};
+/// use quic_http3::{ApiError, ClientEvent, ClientSession, Field, Transport};
+/// use quic_transport::StreamEvent;
 ///
 /// fn get<T: Transport>(session: &mut ClientSession, transport: &mut T) -> Result<(), ApiError> {
 ///     let fields = [

@@ -29,4 +29,4 @@ pub use error::{ApiError, Code, Error};
 pub use field::{Field, Fields, Iter};
 pub use server::{ServerEvent, ServerSession};
 pub use settings::Settings;
-pub use transport::{Filled, StreamEvent, Transport};
+pub use transport::Transport;

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use quic_transport::{Side, StreamId};
+use quic_transport::{Fill, Side, StreamId};
 
 use crate::error::{Code, Error, Fault};
 use crate::field::Fields;
@@ -14,7 +14,7 @@ use crate::glitches::Glitches;
 use crate::limits::{MAX_FIELD_SECTION, MAX_INTERIM_RESPONSES, MAX_SPARE_CAPACITY};
 use crate::message::{Check, Method};
 use crate::qpack::{self, DecodeError};
-use crate::transport::{Filled, Transport};
+use crate::transport::Transport;
 
 /// What the connection lends to a stream for a step.
 pub(crate) struct Lent<'a> {
@@ -138,7 +138,7 @@ impl Receive {
             let filled = self.lend(id, transport);
             match self.frame {
                 Frame::Header if filled.data.is_empty() => {
-                    return if filled.end {
+                    return if filled.fin {
                         self.take_end(id, transport);
                         self.on_end(lent.side)
                     } else {
@@ -156,7 +156,7 @@ impl Receive {
                 Frame::Section { .. } | Frame::Data { .. } | Frame::Skip { .. }
                     if filled.data.is_empty() =>
                 {
-                    return if filled.end {
+                    return if filled.fin {
                         Err(TRUNCATED)
                     } else {
                         Ok(Step::Blocked)
@@ -229,19 +229,19 @@ impl Receive {
     }
 
     /// What the transport has, remembering where the stream ends.
-    fn lend<'t, T: Transport>(&mut self, id: StreamId, transport: &'t mut T) -> Filled<'t> {
+    fn lend<'t, T: Transport>(&mut self, id: StreamId, transport: &'t mut T) -> Fill<'t> {
         if self.end_after == Some(0) {
-            return Filled {
+            return Fill {
                 data: &[],
-                end: true,
+                fin: true,
             };
         }
         // A stream that can't be read any more has been reset, which an event tells.
-        let filled = transport.fill(id).unwrap_or(Filled {
+        let filled = transport.fill(id).unwrap_or(Fill {
             data: &[],
-            end: false,
+            fin: false,
         });
-        self.end_after = filled.end.then_some(filled.data.len());
+        self.end_after = filled.fin.then_some(filled.data.len());
         filled
     }
 

@@ -3,14 +3,14 @@
 use std::time::Instant;
 
 use http::Response;
-use quic_transport::{Side, StreamId};
+use quic_transport::{Side, StreamEvent, StreamId};
 
 use crate::convert::response_lines;
 use crate::error::{ApiError, Code, Error};
 use crate::field::{Field, Fields};
 use crate::session::{Session, Signal};
 use crate::settings::Settings;
-use crate::transport::{StreamEvent, Transport};
+use crate::transport::Transport;
 
 /// What a server is told.
 #[derive(Debug, PartialEq, Eq)]
@@ -79,7 +79,8 @@ pub enum ServerEvent {
 /// ```
 /// use std::time::Instant;
 ///
-/// use quic_http3::{ApiError, Field, ServerEvent, ServerSession, StreamEvent, Transport};
+/// use quic_http3::{ApiError, Field, ServerEvent, ServerSession, Transport};
+/// use quic_transport::StreamEvent;
 ///
 /// fn on_event<T: Transport>(
 ///     session: &mut ServerSession,

@@ -1,26 +1,19 @@
 //! The transport as a session sees it.
 //!
 //! Streams are named by their IDs, bytes are borrowed both ways, and nothing waits: a call does what is possible now,
-//! and a [`StreamEvent`] tells when more is.
+//! and a [`StreamEvent`](quic_transport::StreamEvent) tells when more is.
 
-use quic_transport::{Direction, StreamError, StreamId};
+use std::time::Instant;
 
-/// What can be read from a stream without a copy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Filled<'a> {
-    /// The next bytes of the stream, all or some of those that have arrived; empty when there are none.
-    pub data: &'a [u8],
-    /// Whether the stream ends behind `data`.
-    pub end: bool,
-}
+use quic_transport::{Connection, Direction, Fill, StreamError, StreamId};
 
 /// The streams of a connection.
 pub trait Transport {
-    /// Opens a stream; `None` when the peer's limit is reached, and [`StreamEvent::Available`] follows.
+    /// Opens a stream; `None` when the peer's limit is reached, and [`StreamEvent::Available`](quic_transport::StreamEvent::Available) follows.
     fn open(&mut self, direction: Direction) -> Option<StreamId>;
 
     /// Appends bytes to a stream and returns how many were taken; fewer than all of them mean that
-    /// [`StreamEvent::Writable`] follows.
+    /// [`StreamEvent::Writable`](quic_transport::StreamEvent::Writable) follows.
     ///
     /// # Errors
     ///
@@ -45,10 +38,10 @@ pub trait Transport {
     /// # Errors
     ///
     /// When the receiving part is over.
-    fn fill(&mut self, id: StreamId) -> Result<Filled<'_>, StreamError>;
+    fn fill(&mut self, id: StreamId) -> Result<Fill<'_>, StreamError>;
 
     /// Takes `count` bytes, lent by [`Self::fill`], off the stream. Taking the last one (none, if the stream ends without
-    /// any more) ends the receiving part.
+    /// any more) ends the receiving part; after that, nothing happens.
     fn consume(&mut self, id: StreamId, count: usize);
 
     /// Sets how urgent a stream is among others (0 first, 7 last), and whether it shares with those as urgent
@@ -56,35 +49,51 @@ pub trait Transport {
     fn set_priority(&mut self, id: StreamId, urgency: u8, incremental: bool);
 
     /// Closes the connection.
-    fn close(&mut self, code: u64, reason: &'static str);
+    fn close(&mut self, code: u64, reason: &'static str, now: Instant);
 }
 
-/// What happened to a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StreamEvent {
-    /// The peer opened it.
-    Opened(StreamId),
-    /// Bytes, or the end, have arrived since it was last read.
-    Readable(StreamId),
-    /// It takes bytes again.
-    Writable(StreamId),
-    /// All that was sent has been acknowledged.
-    Finished(StreamId),
-    /// The peer abandoned its sending part.
-    Reset {
-        /// Which stream.
-        id: StreamId,
-        /// The peer's code.
-        code: u64,
-    },
-    /// The peer wants no more of what we send.
-    Stopped {
-        /// Which stream.
-        id: StreamId,
-        /// The peer's code.
-        code: u64,
-    },
-    /// More streams may be opened.
-    Available(Direction),
+impl Transport for Connection {
+    #[inline]
+    fn open(&mut self, direction: Direction) -> Option<StreamId> {
+        self.open(direction)
+    }
+
+    #[inline]
+    fn send(&mut self, id: StreamId, data: &[u8]) -> Result<usize, StreamError> {
+        self.stream_send(id, data)
+    }
+
+    #[inline]
+    fn finish(&mut self, id: StreamId) -> Result<(), StreamError> {
+        self.finish(id)
+    }
+
+    fn reset(&mut self, id: StreamId, code: u64) {
+        over(self.reset(id, code));
+    }
+
+    fn stop(&mut self, id: StreamId, code: u64) {
+        over(self.stop(id, code));
+    }
+
+    #[inline]
+    fn fill(&mut self, id: StreamId) -> Result<Fill<'_>, StreamError> {
+        self.fill(id)
+    }
+
+    #[inline]
+    fn consume(&mut self, id: StreamId, count: usize) {
+        over(self.consume(id, count));
+    }
+
+    fn set_priority(&mut self, id: StreamId, urgency: u8, incremental: bool) {
+        over(self.set_priority(id, urgency, incremental));
+    }
+
+    fn close(&mut self, code: u64, reason: &'static str, now: Instant) {
+        self.close(code, reason.as_bytes(), now);
+    }
 }
+
+/// A stream that is over already needs no end.
+const fn over(_: Result<(), StreamError>) {}

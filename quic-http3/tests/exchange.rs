@@ -282,7 +282,16 @@ fn what_cant_be_is_refused_and_changes_nothing() {
     ));
     pair.run();
     assert_eq!(pair.requests[&id].body, b"12345");
+}
 
+#[test]
+fn responses_that_cant_be_are_refused_and_change_nothing() {
+    let mut pair = Pair::new();
+    let id = pair
+        .client
+        .request(&mut pair.client_end, &get("/", &[]), true)
+        .unwrap();
+    pair.run();
     let end = &mut pair.server_end;
     let unknown = StreamId::try_from(400).unwrap();
     assert_eq!(

@@ -12,10 +12,8 @@ mod common;
 use std::time::{Duration, Instant};
 
 use common::{Mock, epoch};
-use quic_http3::{
-    ClientEvent, ClientSession, Code, Field, ServerEvent, ServerSession, StreamEvent, qpack,
-};
-use quic_transport::{Direction, Side, StreamId};
+use quic_http3::{ClientEvent, ClientSession, Code, Field, ServerEvent, ServerSession, qpack};
+use quic_transport::{Direction, Side, StreamEvent, StreamId};
 
 const DATA: u64 = 0x00;
 const HEADERS: u64 = 0x01;

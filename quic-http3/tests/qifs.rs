@@ -9,14 +9,14 @@ use quic_common::Reader;
 use quic_http3::{Field, Fields, qpack};
 
 /// Unpacks an archive; `None` when there is none, or nothing to unpack it with.
-fn unpack(name: &str) -> Option<PathBuf> {
+fn unpack(name: &str, test: &str) -> Option<PathBuf> {
     let shared = std::env::var_os("QUIC_SHARED").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared"),
         PathBuf::from,
     );
     let archive = shared.join("qifs").join(name);
-    let directory =
-        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{}-{name}", std::process::id()));
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("{}-{test}-{name}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let unpacked = archive.exists()
         && Command::new("tar")
@@ -84,12 +84,12 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn sections_of_other_encoders_are_decoded() {
-    let Some(qifs) = unpack("qifs.tar.xz") else {
+    let Some(qifs) = unpack("qifs.tar.xz", "others") else {
         return;
     };
     let mut checked = 0;
     for archive in ["encoded-netbsd.tar.xz", "encoded-fb-req-hq.tar.xz"] {
-        let directory = unpack(archive).unwrap();
+        let directory = unpack(archive, "others").unwrap();
         for file in files(&directory) {
             let name = file.file_name().unwrap().to_str().unwrap();
             // Without a dynamic table.
@@ -133,7 +133,7 @@ const fn plain(field: Field<'_>) -> Field<'_> {
 
 #[test]
 fn our_own_sections_are_decoded() {
-    let Some(qifs) = unpack("qifs.tar.xz") else {
+    let Some(qifs) = unpack("qifs.tar.xz", "own") else {
         return;
     };
     for file in files(&qifs) {
@@ -159,7 +159,7 @@ fn our_own_sections_are_decoded() {
 
 #[test]
 fn broken_sections_are_refused() {
-    let Some(errors) = unpack("errors.tar.xz") else {
+    let Some(errors) = unpack("errors.tar.xz", "broken") else {
         return;
     };
     for file in files(&errors) {

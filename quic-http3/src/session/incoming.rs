@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use quic_transport::{Side, StreamId};
+use quic_transport::{Fill, Side, StreamId};
 
 use super::Session;
 use crate::control::{Control, Incoming, Progress, StreamType, Told, TypeReader};
@@ -10,7 +10,7 @@ use crate::error::{Code, Error};
 use crate::limits::MAX_UNIDIRECTIONAL_STREAMS;
 use crate::qpack::{DecoderStream, EncoderStream};
 use crate::settings::Settings;
-use crate::transport::{Filled, Transport};
+use crate::transport::Transport;
 
 /// A unidirectional stream of the peer.
 #[derive(Debug)]
@@ -112,9 +112,9 @@ impl Session {
         };
         let id = stream.id;
         // A stream that can't be read has been reset, which an event tells.
-        let Filled { data, end } = transport.fill(id).unwrap_or(Filled {
+        let Fill { data, fin: end } = transport.fill(id).unwrap_or(Fill {
             data: &[],
-            end: false,
+            fin: false,
         });
         if data.is_empty() && !end {
             stream.is_queued = false;

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use quic_transport::{Direction, Side, StreamId};
+use quic_transport::{Direction, Side, StreamEvent, StreamId};
 
 use crate::error::{ApiError, Code, Error, Fault};
 use crate::field::Fields;
@@ -13,7 +13,7 @@ use crate::glitches::Glitches;
 use crate::limits::MAX_SPARE_FIELDS;
 use crate::receive::{Lent, Step};
 use crate::settings::Settings;
-use crate::transport::{StreamEvent, Transport};
+use crate::transport::Transport;
 
 mod exchange;
 mod incoming;
@@ -111,6 +111,10 @@ impl Session {
     }
 
     /// Takes note of what happened to a stream.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "what else may happen to streams is of no concern here"
+    )]
     pub(crate) fn on_event<T: Transport>(&mut self, transport: &mut T, event: StreamEvent) {
         if self.state != State::Open {
             return;
@@ -131,11 +135,10 @@ impl Session {
                 self.is_available = true;
                 Ok(())
             }
-            // `next` opens what is missing.
-            StreamEvent::Available(Direction::Unidirectional) | StreamEvent::Finished(_) => Ok(()),
+            _ => Ok(()),
         };
         if let Err(error) = result {
-            self.fail(transport, error);
+            self.state = State::Failed(error);
         }
     }
 
@@ -204,12 +207,6 @@ impl Session {
         Ok(())
     }
 
-    /// Closes the connection for what the peer did.
-    fn fail<T: Transport>(&mut self, transport: &mut T, error: Error) {
-        self.state = State::Failed(error);
-        transport.close(error.code.value(), error.reason);
-    }
-
     /// Works until there is something to tell, or nothing to do.
     pub(crate) fn next<T: Transport>(&mut self, transport: &mut T, now: Instant) -> Option<Signal> {
         if self.state == State::Open {
@@ -219,15 +216,12 @@ impl Session {
             if self.is_incoming_ready
                 && let Err(error) = self.read_incoming(transport, now)
             {
-                self.fail(transport, error);
+                self.state = State::Failed(error);
             }
         }
         match self.state {
             State::Open => {}
-            State::Failed(error) => {
-                self.state = State::Closed;
-                return Some(Signal::Closed(error));
-            }
+            State::Failed(error) => return Some(self.fail(transport, error, now)),
             State::Closed => return None,
         }
         if let Some(id) = self.peer.goaway
@@ -242,14 +236,17 @@ impl Session {
             match self.visit(slot, transport, now) {
                 Ok(Some(signal)) => return Some(signal),
                 Ok(None) => {}
-                Err(error) => {
-                    self.fail(transport, error);
-                    self.state = State::Closed;
-                    return Some(Signal::Closed(error));
-                }
+                Err(error) => return Some(self.fail(transport, error, now)),
             }
         }
         None
+    }
+
+    /// Closes the connection for what the peer did.
+    fn fail<T: Transport>(&mut self, transport: &mut T, error: Error, now: Instant) -> Signal {
+        self.state = State::Closed;
+        transport.close(error.code.value(), error.reason, now);
+        Signal::Closed(error)
     }
 
     /// Looks at a request that something has happened to.

@@ -10,10 +10,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
-use quic_http3::{
-    ClientEvent, ClientSession, Fields, Filled, ServerEvent, ServerSession, StreamEvent, Transport,
-};
-use quic_transport::{Direction, Side, StreamError, StreamId};
+use quic_http3::{ClientEvent, ClientSession, Fields, ServerEvent, ServerSession, Transport};
+use quic_transport::{Direction, Fill, Side, StreamError, StreamEvent, StreamId};
 
 /// One direction of a stream, on the receiving end.
 #[derive(Debug, Default)]
@@ -201,7 +199,7 @@ impl Transport for Mock {
         }
     }
 
-    fn fill(&mut self, id: StreamId) -> Result<Filled<'_>, StreamError> {
+    fn fill(&mut self, id: StreamId) -> Result<Fill<'_>, StreamError> {
         let lent = self.lent;
         let inbound = self
             .inbound
@@ -213,7 +211,7 @@ impl Transport for Mock {
         let all = &inbound.data[inbound.read..];
         let data = &all[..all.len().min(lent)];
         let end = inbound.is_ended && data.len() == all.len();
-        Ok(Filled { data, end })
+        Ok(Fill { data, fin: end })
     }
 
     fn consume(&mut self, id: StreamId, count: usize) {
@@ -228,7 +226,7 @@ impl Transport for Mock {
 
     fn set_priority(&mut self, _: StreamId, _: u8, _: bool) {}
 
-    fn close(&mut self, code: u64, reason: &'static str) {
+    fn close(&mut self, code: u64, reason: &'static str, _: Instant) {
         assert_eq!(self.closed, None, "closed twice");
         self.closed = Some((code, reason));
     }

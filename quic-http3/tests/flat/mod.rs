@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use quic_http3::{Filled, StreamEvent, Transport};
-use quic_transport::{Direction, Side, StreamError, StreamId};
+use quic_http3::Transport;
+use quic_transport::{Direction, Fill, Side, StreamError, StreamEvent, StreamId};
 
 /// One direction of a stream.
 #[derive(Debug, Default)]
@@ -136,11 +136,11 @@ impl Transport for End<'_> {
         panic!("{id} is stopped");
     }
 
-    fn fill(&mut self, id: StreamId) -> Result<Filled<'_>, StreamError> {
+    fn fill(&mut self, id: StreamId) -> Result<Fill<'_>, StreamError> {
         let pipe = self.flat.pipe(id, self.side.peer());
-        Ok(Filled {
+        Ok(Fill {
             data: &pipe.data[pipe.read..],
-            end: pipe.is_ended,
+            fin: pipe.is_ended,
         })
     }
 
@@ -151,7 +151,7 @@ impl Transport for End<'_> {
 
     fn set_priority(&mut self, _: StreamId, _: u8, _: bool) {}
 
-    fn close(&mut self, _: u64, reason: &'static str) {
+    fn close(&mut self, _: u64, reason: &'static str, _: Instant) {
         panic!("closed: {reason}");
     }
 }
