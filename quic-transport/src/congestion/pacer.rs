@@ -55,11 +55,11 @@ impl Pace {
         u64::try_from(bytes / (denominator * nanos(self.rtt)).max(1)).unwrap_or(u64::MAX)
     }
 
-    /// How long `bytes` take to leave.
+    /// How long `bytes` take to leave, rounded up: a wait must not end before its bytes are there.
     fn time_of(&self, bytes: u64) -> Duration {
         let (numerator, denominator) = if self.is_slow_start { (2, 1) } else { (5, 4) };
         let time = u128::from(bytes) * denominator * nanos(self.rtt);
-        let time = time / (numerator * u128::from(self.window)).max(1);
+        let time = time.div_ceil((numerator * u128::from(self.window)).max(1));
         Duration::from_nanos(u64::try_from(time).unwrap_or(u64::MAX))
     }
 
@@ -147,6 +147,12 @@ impl Pacer {
     pub(crate) const fn on_sent(&mut self, bytes: u64) {
         self.tokens = self.tokens.saturating_sub(bytes);
         self.is_spent |= self.tokens < self.datagram;
+    }
+
+    /// The window permits nothing: an acknowledgement is waited for, not a time.
+    #[inline]
+    pub(crate) const fn on_window_full(&mut self) {
+        self.waiting_for = None;
     }
 
     /// When there will be a budget again, if there was none.
@@ -245,6 +251,23 @@ mod tests {
             "one datagram is worth a wake-up here"
         );
         assert_eq!(pacer.budget(deadline, &pace), 1200);
+    }
+
+    /// A byte that takes less than a nanosecond is waited for all the same, or the caller would spin.
+    #[test]
+    fn a_wait_ends_when_its_bytes_are_there() {
+        let pace = pace(20_000_000, MS * 10);
+        let mut pacer = Pacer::new(true);
+        let now = start();
+        let all = pacer.budget(now, &pace);
+        pacer.on_sent(all);
+        assert_eq!(pacer.budget(now, &pace), 0);
+        let nanosecond = Duration::from_nanos(1);
+        let almost = pacer.deadline().unwrap().checked_sub(nanosecond).unwrap();
+        assert_eq!(pacer.budget(almost, &pace), 0);
+        let deadline = pacer.deadline().unwrap();
+        assert!(deadline > almost);
+        assert!(pacer.budget(deadline, &pace) > 0);
     }
 
     /// A wake-up a millisecond at most, though the timer is late by as much, and without loss of rate.

@@ -92,6 +92,7 @@ impl Path {
     pub(crate) fn budget(&mut self, now: Instant) -> u64 {
         let available = self.controller.available();
         if available < u64::from(self.mtu.current()) {
+            self.pacer.on_window_full();
             return available;
         }
         let pace = Pace {
@@ -166,6 +167,9 @@ mod tests {
         path.pacer.on_sent(12_000);
         assert_eq!(path.budget(later), 0);
         assert!(path.pacer.deadline().is_some_and(|at| at > later));
+        path.controller.on_sent(12_000);
+        assert_eq!(path.budget(later), 0);
+        assert_eq!(path.pacer.deadline(), None, "the window is full again");
     }
 
     #[test]
