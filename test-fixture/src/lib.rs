@@ -13,5 +13,10 @@ mod allocations;
 pub mod certificates;
 pub mod network;
 pub mod scripted;
+pub mod ends;
+mod bulk;
+mod pair;
 
 pub use allocations::{Allocations, CountingAllocator, allocations};
+pub use bulk::Bulk;
+pub use pair::{CLIENT, Pair, SERVER, network};

@@ -8,6 +8,9 @@ use quic_common::Ecn;
 
 use super::party::Route;
 
+/// Bytes of a new buffer: the MTU of Ethernet, so that few ever grow.
+const BUFFER: usize = 1500;
+
 /// A datagram on its way.
 #[derive(Debug)]
 pub(super) struct Flying {
@@ -34,7 +37,10 @@ impl InFlight {
     }
 
     pub(super) fn add(&mut self, at: Instant, route: Route, ecn: Ecn, payload: &[u8]) {
-        let mut bytes = self.spare.pop().unwrap_or_default();
+        let mut bytes = self
+            .spare
+            .pop()
+            .unwrap_or_else(|| Vec::with_capacity(BUFFER));
         bytes.clear();
         bytes.extend_from_slice(payload);
         let flying = Some(Flying { route, ecn, bytes });

@@ -176,6 +176,28 @@ impl Network {
     ///
     /// If a party asks again and again to be called back at once without sending anything.
     pub fn step(&mut self, parties: &mut [&mut dyn Party]) -> bool {
+        self.turn(parties)
+            || self.next().is_some_and(|next| {
+                self.advance(next, parties);
+                true
+            })
+    }
+
+    /// Lets so much time pass.
+    pub fn run(&mut self, parties: &mut [&mut dyn Party], time: Duration) {
+        let end = self.now + time;
+        loop {
+            while self.turn(parties) {}
+            match self.next() {
+                Some(next) if next <= end => self.advance(next, parties),
+                _ => break,
+            }
+        }
+        self.now = end;
+    }
+
+    /// Gives each party one turn to send, and tells whether any did.
+    fn turn(&mut self, parties: &mut [&mut dyn Party]) -> bool {
         let mut has_sent = false;
         for from in 0..parties.len() {
             match parties[from].transmit(self.now, &mut self.buffer) {
@@ -193,20 +215,16 @@ impl Network {
         if has_sent {
             self.idle_callbacks = 0;
         }
-        has_sent || self.advance(parties)
+        has_sent
     }
 
-    /// Steps until nothing comes, or until `limit` has passed.
-    pub fn run(&mut self, parties: &mut [&mut dyn Party], limit: Duration) {
-        let end = self.now + limit;
-        while self.now < end && self.step(parties) {}
-    }
-
-    fn advance(&mut self, parties: &mut [&mut dyn Party]) -> bool {
+    /// When the next datagram arrives or the next party wants to be asked, if no party has anything to send.
+    fn next(&self) -> Option<Instant> {
         let deadlines = self.nodes.iter().filter_map(|node| node.deadline);
-        let Some(next) = deadlines.chain(self.in_flight.next_arrival()).min() else {
-            return false;
-        };
+        deadlines.chain(self.in_flight.next_arrival()).min()
+    }
+
+    fn advance(&mut self, next: Instant, parties: &mut [&mut dyn Party]) {
         if next > self.now {
             self.now = next;
             self.idle_callbacks = 0;
@@ -229,7 +247,6 @@ impl Network {
             }
             self.in_flight.recycle(flying.bytes);
         }
-        true
     }
 
     fn forward(&mut self, from: usize, head: BatchHead, parties: &mut [&mut dyn Party]) {

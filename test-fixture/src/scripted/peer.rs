@@ -141,6 +141,13 @@ impl ScriptedPeer {
         has_keys && self.session.as_ref().is_some_and(is_over)
     }
 
+    /// Whether a server's HANDSHAKE_DONE has been sent or has arrived, RFC 9001, 4.1.2.
+    #[must_use]
+    pub fn is_confirmed(&self) -> bool {
+        let mut frames = self.frames(Level::OneRtt);
+        self.is_done_sent || frames.any(|frame| *frame == SeenFrame::HandshakeDone)
+    }
+
     /// Sends frames in a packet of their own.
     pub fn send(&mut self, level: Level, frames: &[u8]) {
         let packet = self.seal(&Draft::new(level, frames));

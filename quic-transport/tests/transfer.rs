@@ -1,0 +1,57 @@
+//! A client and a server that move bytes on virtual time.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::time::Duration;
+
+use test_fixture::ends::{Client, Server, Settings};
+use test_fixture::network::{Chance, Link};
+use test_fixture::{Bulk, Pair};
+
+type Bulks = Pair<Client<Bulk>, Server<Bulk>>;
+
+fn transfer(link: Link, download: u64, upload: u64) -> Bulks {
+    let mut pair = Bulks::new(&Settings::default(), link);
+    pair.handshake();
+    let Client {
+        connection,
+        application,
+    } = &mut pair.client;
+    application.request(connection, download, upload).unwrap();
+    pair.run_until(|pair| pair.client.application.complete == 1);
+    assert_eq!(pair.client.application.received, download);
+    assert!(!pair.client.application.is_wrong);
+    let (_, server) = pair.server.connection(0).unwrap();
+    assert_eq!(server.received, upload + 8);
+    assert!(!server.is_wrong);
+    pair
+}
+
+#[test]
+fn a_perfect_link_moves_everything_at_once() {
+    transfer(Link::default(), 10_000_000, 10_000_000);
+}
+
+#[test]
+fn a_long_fat_link_is_filled() {
+    let link = Link {
+        bandwidth: Some(100_000_000),
+        queue: 1_000_000,
+        ..Link::delayed(Duration::from_millis(20))
+    };
+    let pair = transfer(link, 20_000_000, 0);
+    let elapsed = pair.network.elapsed();
+    assert!(elapsed < Duration::from_secs(3), "{elapsed:?}");
+}
+
+#[test]
+fn everything_arrives_over_a_bad_link() {
+    let link = Link {
+        loss: Chance::percent(5),
+        duplicate: Chance::percent(2),
+        corrupt: Chance::percent(2),
+        reorder: Chance::percent(5),
+        reorder_delay: Duration::from_millis(8),
+        ..Link::delayed(Duration::from_millis(10))
+    };
+    transfer(link, 1_000_000, 1_000_000);
+}
