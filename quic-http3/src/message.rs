@@ -132,7 +132,7 @@ impl<'a> Check<'a> {
         }
         let mut is_options = false;
         let method = self.method.ok_or("a request without :method")?;
-        name_characters(method, is_token).map_err(|_rule| ":method is not a token")?;
+        token(method)?;
         let method = match method {
             b"CONNECT" => Method::Connect,
             b"HEAD" => Method::Head,
@@ -252,37 +252,64 @@ impl<'a> Check<'a> {
     }
 }
 
+/// A token without capitals (RFC 9114, 4.2).
 fn name(name: &[u8]) -> Result<(), Malformed> {
-    name_characters(name, |byte| is_token(byte) && !byte.is_ascii_uppercase())
-}
-
-fn name_characters(name: &[u8], allowed: impl Fn(u8) -> bool) -> Result<(), Malformed> {
-    if name.is_empty() || !name.iter().all(|byte| allowed(*byte)) {
+    let class = |byte: &u8| CLASSES.get(usize::from(*byte)).copied().unwrap_or(0);
+    if name.is_empty() || name.iter().any(|byte| class(byte) & LOWER == 0) {
         return Err("a field name holds what no name can");
     }
     Ok(())
 }
 
 /// RFC 9110, 5.6.2.
-const fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(
-            byte,
-            b'!' | b'#'
-                | b'$'
-                | b'%'
-                | b'&'
-                | b'\''
-                | b'*'
-                | b'+'
-                | b'-'
-                | b'.'
-                | b'^'
-                | b'_'
-                | b'`'
-                | b'|'
-                | b'~'
-        )
+fn token(token: &[u8]) -> Result<(), Malformed> {
+    let class = |byte: &u8| CLASSES.get(usize::from(*byte)).copied().unwrap_or(0);
+    if token.is_empty() || token.iter().any(|byte| class(byte) == 0) {
+        return Err(":method is not a token");
+    }
+    Ok(())
+}
+
+/// May stand in a token.
+const TOKEN: u8 = 1;
+/// May stand in a token without capitals.
+const LOWER: u8 = 2;
+
+static CLASSES: [u8; 256] = classes();
+
+#[expect(
+    clippy::as_conversions,
+    clippy::indexing_slicing,
+    reason = "runs at compile time, where an overrun is a compile error"
+)]
+const fn classes() -> [u8; 256] {
+    let mut classes = [0; 256];
+    let mut byte = 0_u8;
+    while byte < 0x80 {
+        classes[byte as usize] = match byte {
+            b'A'..=b'Z' => TOKEN,
+            b'a'..=b'z'
+            | b'0'..=b'9'
+            | b'!'
+            | b'#'
+            | b'$'
+            | b'%'
+            | b'&'
+            | b'\''
+            | b'*'
+            | b'+'
+            | b'-'
+            | b'.'
+            | b'^'
+            | b'_'
+            | b'`'
+            | b'|'
+            | b'~' => TOKEN | LOWER,
+            _ => 0,
+        };
+        byte += 1;
+    }
+    classes
 }
 
 /// RFC 9110, 5.5: no control characters but the tab, and no white space around.
