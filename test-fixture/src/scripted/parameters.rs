@@ -8,6 +8,8 @@ use super::frames::varint;
 pub const ORIGINAL_DESTINATION_CID: u64 = 0x00;
 /// max_idle_timeout
 pub const MAX_IDLE_TIMEOUT: u64 = 0x01;
+/// stateless_reset_token
+pub const STATELESS_RESET_TOKEN: u64 = 0x02;
 /// max_udp_payload_size
 pub const MAX_UDP_PAYLOAD_SIZE: u64 = 0x03;
 /// initial_max_data
@@ -26,6 +28,8 @@ pub const INITIAL_MAX_STREAMS_UNI: u64 = 0x09;
 pub const ACK_DELAY_EXPONENT: u64 = 0x0a;
 /// max_ack_delay
 pub const MAX_ACK_DELAY: u64 = 0x0b;
+/// preferred_address
+pub const PREFERRED_ADDRESS: u64 = 0x0d;
 /// active_connection_id_limit
 pub const ACTIVE_CID_LIMIT: u64 = 0x0e;
 /// initial_source_connection_id

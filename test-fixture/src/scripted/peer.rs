@@ -291,7 +291,7 @@ impl ScriptedPeer {
         self.datagrams
     }
 
-    /// How many Retry packets have arrived; each is followed while the peer is automatic.
+    /// How many Retry packets have arrived. The next flight has the token of the last, and keys to go with it.
     #[must_use]
     pub const fn retries(&self) -> usize {
         self.retries
@@ -379,7 +379,7 @@ impl ScriptedPeer {
 
     fn on_retry(&mut self, source: &[u8], token: &[u8]) {
         self.retries += 1;
-        if self.is_automatic && self.side == Side::Client {
+        if self.side == Side::Client {
             self.remote_cid = source.to_vec();
             self.token = token.to_vec();
             let space = self.initial_space();
