@@ -50,6 +50,21 @@ impl Connection {
         }
         lost.clear();
         self.scratch.lost = lost;
+        self.unblock_handshake(space);
+    }
+
+    /// The handshake must not wait behind a window that is full of 1-RTT packets: nobody acknowledges those before it
+    /// is complete, and no timer runs for them (RFC 9002, 6.2.1).
+    fn unblock_handshake(&mut self, space: Space) {
+        if space == Space::Application {
+            return;
+        }
+        if let Some(state) = self.spaces.get_mut(space)
+            && state.crypto.has_pending_frames()
+            && state.sent.times().eliciting.is_none()
+        {
+            state.probes = state.probes.max(1);
+        }
     }
 
     fn on_congestion(&mut self, losses: &Losses, now: Instant) {
