@@ -48,7 +48,8 @@ impl<C: Party, S: Party> Pair<C, S> {
     pub fn run_until(&mut self, mut done: impl FnMut(&mut Self) -> bool) {
         let end = self.network.now() + PATIENCE;
         while !done(self) {
-            assert!(self.step(), "nothing happens any more");
+            let is_over = !self.step() && !done(self);
+            assert!(!is_over, "nothing happens any more: {:?}", self.network);
             assert!(self.network.now() < end, "not done in {PATIENCE:?}");
         }
     }
