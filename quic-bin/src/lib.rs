@@ -1,6 +1,10 @@
 //! What the programs `quic-client` and `quic-server` are made of: command lines, files, certificates, and the event
 //! loop that joins the sockets of `quic-udp` to a protocol that does no I/O of its own.
 #![forbid(unsafe_code)]
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the events of the libraries are non-exhaustive"
+)]
 
 pub mod failure;
 pub mod limits;
@@ -14,3 +18,10 @@ pub mod progress;
 pub mod summary;
 pub mod event_loop;
 pub mod cli;
+pub mod random;
+pub mod site;
+pub mod responder;
+pub mod server;
+pub mod download;
+pub mod client;
+pub mod demo;

@@ -29,3 +29,12 @@ pub const SELF_SIGNED_VALIDITY: Duration = Duration::from_hours(13 * 24);
 
 /// How often a progress line is drawn at most.
 pub const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Bytes read from a file at a time.
+pub const FILE_CHUNK: usize = 256 << 10;
+
+/// The largest datagram between programs of one machine: what UDP over IPv4 takes.
+pub const MAX_LOOPBACK_DATAGRAM: u16 = 65_507;
+
+/// Requests that a client may have open at a time.
+pub const SERVER_STREAMS: u64 = 1000;

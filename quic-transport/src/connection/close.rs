@@ -18,7 +18,7 @@ impl Connection {
     /// Closes the connection with an application's code and reason; the reason is cut after 1 KiB.
     ///
     /// The peer is told in the next [`Connection::process_output`]. Data not yet acknowledged may be lost.
-    pub fn close(&mut self, code: u64, reason: &[u8], now: Instant) {
+    pub fn close(&mut self, code: u64, reason: &[u8]) {
         let reason = reason
             .get(..reason.len().min(CLOSE_REASON))
             .unwrap_or_default();
@@ -26,7 +26,7 @@ impl Connection {
             code,
             reason: reason.into(),
         };
-        self.start_closing(farewell, CloseReason::Application { code }, now);
+        self.start_closing(farewell, CloseReason::Application { code });
     }
 
     /// Gives up without a word, as when the embedder learns that the peer can't be reached.
@@ -38,8 +38,8 @@ impl Connection {
     }
 
     /// Closes the connection because of `error`.
-    pub(super) fn fail(&mut self, error: Error, now: Instant) {
-        self.start_closing(Farewell::Transport(error), CloseReason::Local(error), now);
+    pub(super) fn fail(&mut self, error: Error) {
+        self.start_closing(Farewell::Transport(error), CloseReason::Local(error));
     }
 
     /// The peer has closed the connection.
@@ -73,12 +73,10 @@ impl Connection {
         }
     }
 
-    fn start_closing(&mut self, farewell: Farewell, reason: CloseReason, now: Instant) {
-        if !self.life.is_open() {
-            return;
+    fn start_closing(&mut self, farewell: Farewell, reason: CloseReason) {
+        if self.life.is_open() {
+            self.events.push_back(Event::Closed(reason));
+            self.life = Life::Closing(Closing::new(farewell));
         }
-        self.events.push_back(Event::Closed(reason));
-        let until = now + 3 * self.pto();
-        self.life = Life::Closing(Closing::new(farewell, until));
     }
 }

@@ -115,7 +115,7 @@ impl Connection {
             Opened::Packet(opened) => {
                 self.stats.packets_received += 1;
                 if let Err(error) = self.on_packet(&opened, header, ecn, now) {
-                    self.fail(error, now);
+                    self.fail(error);
                 }
                 self.replay_undecryptable(now);
                 true
@@ -133,7 +133,7 @@ impl Connection {
                 false
             }
             Opened::Broken(error) => {
-                self.fail(error, now);
+                self.fail(error);
                 true
             }
         }
@@ -159,7 +159,7 @@ impl Connection {
             if let Opened::Packet(opened) = self.unprotect(&mut kept.packet, &header, now) {
                 self.stats.packets_received += 1;
                 if let Err(error) = self.on_packet(&opened, &header, kept.ecn, now) {
-                    self.fail(error, now);
+                    self.fail(error);
                 }
             }
         }

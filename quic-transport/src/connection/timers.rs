@@ -18,6 +18,10 @@ const PROBES: u8 = 2;
 impl Connection {
     /// Acts on the deadlines that have passed at `now`.
     pub(super) fn expire(&mut self, now: Instant) {
+        let pto = self.pto();
+        if let Life::Closing(closing) = &mut self.life {
+            closing.until.get_or_insert(now + 3 * pto);
+        }
         match self.life.deadline() {
             Some(until) if until <= now => self.life = Life::Closed,
             Some(_) => return,

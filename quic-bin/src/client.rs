@@ -1,0 +1,245 @@
+//! `quic-client` with URLs: fetches all of them over one connection.
+
+use std::{
+    fs::File,
+    io::{self, IsTerminal as _, Write as _},
+    net::SocketAddr,
+    path::PathBuf,
+    sync::Arc,
+    time::Instant,
+};
+
+use quic_transport::tls;
+use quic_udp::Socket;
+
+use crate::{
+    certificate::load_certificates,
+    cli::{self, Trust, Upload},
+    download::{Download, Exchange},
+    event_loop::EventLoop,
+    failure::Failure,
+    progress::Progress,
+    server::ALPN,
+    site::Body,
+    url::Target,
+};
+
+/// One URL.
+#[derive(Debug)]
+struct Fetch {
+    target: Target,
+    upload: Option<(Body, u64)>,
+    is_post: bool,
+    sink: Sink,
+    progress: Progress<io::Stderr>,
+    status: u16,
+    received: u64,
+}
+
+/// Where a body goes.
+#[derive(Debug)]
+enum Sink {
+    Stdout,
+    /// Made when the first byte or the end has come.
+    File {
+        path: PathBuf,
+        file: Option<File>,
+    },
+}
+
+impl Sink {
+    fn write(&mut self, data: &[u8]) -> Result<(), Failure> {
+        match self {
+            Self::Stdout => {
+                let mut out = io::stdout().lock();
+                out.write_all(data)
+                    .map_err(|error| Failure::new(format!("can't write to stdout: {error}")))
+            }
+            Self::File { path, file } => {
+                let fail = |error| Failure::with_file(path, &error);
+                let file = match file {
+                    Some(file) => file,
+                    None => file.insert(File::create(&*path).map_err(fail)?),
+                };
+                file.write_all(data).map_err(fail)
+            }
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        self.write(b"")?;
+        match self {
+            Self::Stdout => io::stdout()
+                .flush()
+                .map_err(|error| Failure::new(format!("can't write to stdout: {error}"))),
+            Self::File { .. } => Ok(()),
+        }
+    }
+}
+
+impl Exchange for Fetch {
+    fn method(&self) -> &'static str {
+        if self.is_post { "POST" } else { "GET" }
+    }
+
+    fn authority(&self) -> &str {
+        self.target.authority()
+    }
+
+    fn path(&self) -> &str {
+        self.target.path()
+    }
+
+    fn upload_length(&self) -> Option<u64> {
+        self.upload.as_ref().map(|(_, length)| *length)
+    }
+
+    fn take_upload(&mut self) -> Option<Body> {
+        self.upload.take().map(|(body, _)| body)
+    }
+
+    fn on_response(&mut self, status: u16, length: Option<u64>) {
+        self.status = status;
+        if let Some(length) = length {
+            self.progress.set_total(length);
+        }
+    }
+
+    fn on_body(&mut self, data: &[u8], now: Instant) -> Result<(), Failure> {
+        self.sink.write(data)?;
+        self.received += u64::try_from(data.len()).unwrap_or_default();
+        self.progress.update(self.received, now);
+        Ok(())
+    }
+
+    fn on_end(&mut self) -> Result<(), Failure> {
+        self.progress.finish();
+        self.sink.end()
+    }
+
+    fn name(&self) -> String {
+        self.target.to_string()
+    }
+}
+
+/// Runs `quic-client` with URLs.
+///
+/// # Errors
+///
+/// The first thing that went wrong; an HTTP status of 400 or more is one, once all bodies are written.
+pub fn run(arguments: &cli::Client) -> Result<(), Failure> {
+    let Some(first) = arguments.urls.first() else {
+        return Ok(());
+    };
+    let tls = trust(arguments.trust())?.key_log(Arc::new(rustls::KeyLogFile::new()));
+    let mut fetches = Vec::new();
+    for (index, target) in arguments.urls.iter().enumerate() {
+        fetches.push(fetch(arguments, index, target)?);
+    }
+    let addresses = first.resolve(arguments.timeout)?;
+    let finished = try_each(arguments, first, &tls, &addresses, fetches)?;
+    finished
+        .iter()
+        .find(|fetch| fetch.status >= 400)
+        .map_or(Ok(()), |fetch| {
+            Err(Failure::new(format!(
+                "{}: HTTP status {}",
+                fetch.target, fetch.status
+            )))
+        })
+}
+
+/// Tries one address after the other until one answers.
+fn try_each(
+    arguments: &cli::Client,
+    server: &Target,
+    tls: &tls::ClientConfig,
+    addresses: &[SocketAddr],
+    mut fetches: Vec<Fetch>,
+) -> Result<Vec<Fetch>, Failure> {
+    let mut last = Failure::new(format!("{}: the name has no address", server.host()));
+    for address in addresses {
+        let mut download = Download::new(*address, server.host(), tls, arguments.timeout, fetches)?;
+        let result = drive(*address, &mut download);
+        if result.is_ok() || download.has_connected() {
+            result?;
+            return Ok(download.into_finished());
+        }
+        fetches = download.into_waiting().into();
+        if let Err(failure) = result {
+            last = failure;
+        }
+    }
+    Err(last)
+}
+
+fn drive(address: SocketAddr, download: &mut Download<Fetch>) -> Result<(), Failure> {
+    let fail = |error: io::Error| Failure::new(format!("{address}: {error}"));
+    let mut socket = Socket::bind_for(address).map_err(fail)?;
+    // Where the system can't report them, the timeout is waited for.
+    drop(socket.enable_icmp_errors());
+    let mut events = EventLoop::new().map_err(fail)?;
+    events.add(socket).map_err(fail)?;
+    events.run(download).map_err(fail)?;
+    download.result()
+}
+
+fn fetch(arguments: &cli::Client, index: usize, target: &Target) -> Result<Fetch, Failure> {
+    let upload = arguments.data.as_ref().map(open_upload).transpose()?;
+    let sink = arguments
+        .output_of(index)
+        .map_or(Sink::Stdout, |path| Sink::File {
+            path: path.clone(),
+            file: None,
+        });
+    let shows_progress = io::stderr().is_terminal() && matches!(sink, Sink::File { .. });
+    Ok(Fetch {
+        target: target.clone(),
+        is_post: upload.is_some(),
+        upload,
+        sink,
+        progress: Progress::new(shows_progress.then(io::stderr), Instant::now()),
+        status: 0,
+        received: 0,
+    })
+}
+
+fn open_upload(upload: &Upload) -> Result<(Body, u64), Failure> {
+    match upload {
+        Upload::Bytes(text) => Ok((
+            Body::Text(text.clone().into_bytes()),
+            u64::try_from(text.len()).unwrap_or_default(),
+        )),
+        Upload::File(path) => {
+            let fail = |error| Failure::with_file(path, &error);
+            let file = File::open(path).map_err(fail)?;
+            let metadata = file.metadata().map_err(fail)?;
+            if !metadata.is_file() {
+                return Err(Failure::with_file(path, &"not a regular file"));
+            }
+            Ok((Body::of_file(file, metadata.len()), metadata.len()))
+        }
+    }
+}
+
+fn trust(trust: Trust) -> Result<tls::ClientConfig, Failure> {
+    let config = match trust {
+        Trust::WebRoots => {
+            let roots = rustls::RootCertStore {
+                roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+            };
+            tls::ClientConfig::with_root_store(roots, &[ALPN])
+        }
+        Trust::File(path) => tls::ClientConfig::with_roots(load_certificates(&path)?, &[ALPN]),
+        Trust::Pin(pin) => tls::ClientConfig::with_pin(pin.0, &[ALPN]),
+        Trust::Anything => {
+            // Nobody to tell is no reason to stop.
+            drop(writeln!(
+                io::stderr(),
+                "warning: --insecure: anyone can pretend to be this server"
+            ));
+            tls::ClientConfig::insecure(&[ALPN])
+        }
+    };
+    config.map_err(|error| Failure::new(format!("TLS: {error}")))
+}

@@ -1,0 +1,400 @@
+//! Requests on one connection of the client, from the first packet to the last body.
+
+use std::{
+    collections::VecDeque,
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
+
+use quic_common::{BatchBuffer, IdMap, Random};
+use quic_http3::{ApiError as Http3Error, ClientEvent, ClientSession, Code, Field};
+use quic_transport::{CloseReason, Config, Connection, Event, StreamId, tls};
+use quic_udp::{Datagrams, IcmpError, IcmpKind};
+
+use crate::{
+    event_loop::{Output, Protocol, SocketId},
+    failure::Failure,
+    random,
+    site::Body,
+};
+
+/// What a request asks for, and where the answer goes.
+pub trait Exchange {
+    /// The method.
+    fn method(&self) -> &'static str;
+
+    /// What `:authority` says.
+    fn authority(&self) -> &str;
+
+    /// What `:path` says.
+    fn path(&self) -> &str;
+
+    /// Bytes of the body to send, if there is one.
+    fn upload_length(&self) -> Option<u64> {
+        None
+    }
+
+    /// The body to send; taken once.
+    fn take_upload(&mut self) -> Option<Body> {
+        None
+    }
+
+    /// The final response has come; `length` is what it says about its body.
+    fn on_response(&mut self, status: u16, length: Option<u64>);
+
+    /// Bytes of the body.
+    ///
+    /// # Errors
+    ///
+    /// When there is no use in more of them; the download ends.
+    fn on_body(&mut self, data: &[u8], now: Instant) -> Result<(), Failure>;
+
+    /// The body is complete.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be kept, or isn't what it should be.
+    fn on_end(&mut self) -> Result<(), Failure>;
+
+    /// What the user calls it.
+    fn name(&self) -> String;
+}
+
+/// Where a download has come to.
+#[derive(Debug)]
+enum State {
+    Connecting,
+    Running,
+    /// The last body is complete: the connection says goodbye.
+    Done,
+    Failed(Failure),
+}
+
+/// A connection with its requests.
+#[derive(Debug)]
+pub struct Download<E> {
+    connection: Connection,
+    session: ClientSession,
+    waiting: VecDeque<E>,
+    running: IdMap<StreamId, Running<E>>,
+    finished: Vec<E>,
+    state: State,
+    remote: SocketAddr,
+    timeout: Duration,
+    first_request: Option<Instant>,
+    last_byte: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Running<E> {
+    exchange: E,
+    upload: Option<Body>,
+}
+
+impl<E: Exchange> Download<E> {
+    /// Starts to connect to the server at `remote`, whose certificate has to be for `name`.
+    ///
+    /// # Errors
+    ///
+    /// When the name can't be one, or the system gives no randomness.
+    pub fn new(
+        remote: SocketAddr,
+        name: &str,
+        tls: &tls::ClientConfig,
+        timeout: Duration,
+        exchanges: impl IntoIterator<Item = E>,
+    ) -> Result<Self, Failure> {
+        let mut config = Config {
+            idle_timeout: timeout,
+            handshake_timeout: timeout,
+            ..Config::default()
+        };
+        if remote.ip().is_loopback() {
+            config.max_datagram = crate::limits::MAX_LOOPBACK_DATAGRAM;
+        }
+        let random = Random::from_seed(random::seed()?);
+        let connection = Connection::client(&config, tls, name, remote, random, Instant::now())
+            .map_err(|error| Failure::new(format!("{name}: {error}")))?;
+        Ok(Self {
+            connection,
+            session: ClientSession::new(),
+            waiting: exchanges.into_iter().collect(),
+            running: IdMap::default(),
+            finished: Vec::new(),
+            state: State::Connecting,
+            remote,
+            timeout,
+            first_request: None,
+            last_byte: None,
+        })
+    }
+
+    /// The connection, for its statistics.
+    #[must_use]
+    pub const fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// From the first request to the last byte of the last body.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.first_request
+            .zip(self.last_byte)
+            .map_or(Duration::ZERO, |(first, last)| {
+                last.saturating_duration_since(first)
+            })
+    }
+
+    /// The requests that were answered whole, in the order in which they ended.
+    #[must_use]
+    pub fn into_finished(self) -> Vec<E> {
+        self.finished
+    }
+
+    /// Whether the handshake was completed, so that another address needn't be tried.
+    #[must_use]
+    pub const fn has_connected(&self) -> bool {
+        !matches!(self.state, State::Connecting) && self.first_request.is_some()
+    }
+
+    /// Gives the requests back, when none was made.
+    #[must_use]
+    pub fn into_waiting(self) -> VecDeque<E> {
+        self.waiting
+    }
+
+    /// How it ended.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that went wrong.
+    pub fn result(&self) -> Result<(), Failure> {
+        match &self.state {
+            State::Done => Ok(()),
+            State::Failed(failure) => Err(failure.clone()),
+            State::Connecting | State::Running => Err(Failure::new("interrupted")),
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        if matches!(self.state, State::Connecting | State::Running) {
+            self.state = State::Failed(failure);
+            self.connection.close(Code::NO_ERROR.value(), b"");
+        }
+    }
+
+    fn on_connection_event(&mut self, event: Event, now: Instant) {
+        match event {
+            Event::Connected => {
+                self.state = State::Running;
+                self.first_request = Some(now);
+                self.last_byte = Some(now);
+            }
+            Event::Stream(event) => self.session.on_event(&mut self.connection, event),
+            Event::Closed(reason) => {
+                let line = self.explain(&reason);
+                self.fail(Failure::new(line));
+            }
+            _ => {}
+        }
+    }
+
+    /// A close reason, for a person.
+    fn explain(&self, reason: &CloseReason) -> String {
+        let remote = self.remote;
+        match reason {
+            CloseReason::HandshakeTimeout => {
+                format!(
+                    "no answer from {remote} within {} s",
+                    self.timeout.as_secs_f32()
+                )
+            }
+            CloseReason::IdleTimeout => {
+                format!(
+                    "{remote} has been silent for {} s",
+                    self.timeout.as_secs_f32()
+                )
+            }
+            other => format!("{remote}: {other}"),
+        }
+    }
+
+    /// Makes as many requests as the server allows.
+    fn request(&mut self) {
+        while let Some(exchange) = self.waiting.front() {
+            let length = exchange.upload_length().map(|length| length.to_string());
+            let mut fields = vec![
+                Field::new(":method", exchange.method()),
+                Field::new(":scheme", "https"),
+                Field::new(":authority", exchange.authority()),
+                Field::new(":path", exchange.path()),
+                Field::new(
+                    "user-agent",
+                    concat!("quic-client/", env!("CARGO_PKG_VERSION")),
+                ),
+            ];
+            if let Some(length) = &length {
+                fields.push(Field::new("content-length", length));
+            }
+            match self
+                .session
+                .request(&mut self.connection, &fields, length.is_none())
+            {
+                Ok(id) => {
+                    if let Some(mut exchange) = self.waiting.pop_front() {
+                        let upload = exchange.take_upload();
+                        self.running.insert(id, Running { exchange, upload });
+                        self.upload(id);
+                    }
+                }
+                Err(Http3Error::StreamLimit) => return,
+                Err(error) => {
+                    let line = format!("{}: {error}", exchange.name());
+                    return self.fail(Failure::new(line));
+                }
+            }
+        }
+    }
+
+    fn upload(&mut self, id: StreamId) {
+        let Some(body) = self
+            .running
+            .get_mut(&id)
+            .and_then(|running| running.upload.as_mut())
+        else {
+            return;
+        };
+        let (session, connection) = (&mut self.session, &mut self.connection);
+        match body.write(|piece| session.send_body(connection, id, piece).unwrap_or_default()) {
+            Ok(false) => {}
+            Ok(true) => {
+                if let Some(running) = self.running.get_mut(&id) {
+                    running.upload = None;
+                }
+                // The server may have answered and stopped it already.
+                let _ = self.session.finish(&mut self.connection, id);
+            }
+            Err(_incomplete) => self.fail(Failure::new("the file to upload became shorter")),
+        }
+    }
+
+    fn on_http_event(&mut self, event: ClientEvent, now: Instant) -> Result<(), Failure> {
+        match event {
+            ClientEvent::Response { id, fields } => {
+                let status = fields.status().unwrap_or_default();
+                let length = fields
+                    .value("content-length")
+                    .and_then(|value| std::str::from_utf8(value).ok()?.parse().ok());
+                self.session.recycle(fields);
+                if let Some(running) = self.running.get_mut(&id) {
+                    running.exchange.on_response(status, length);
+                }
+            }
+            ClientEvent::Data { id } => self.on_data(id, now)?,
+            ClientEvent::Finished { id } => self.on_finished(id, now)?,
+            ClientEvent::Writable { id } => self.upload(id),
+            ClientEvent::Reset { id, code } => {
+                return Err(self.broken(id, &format!("the server gave up with {code}")));
+            }
+            ClientEvent::Failed { id, error } => {
+                return Err(self.broken(id, &format!("malformed response: {error}")));
+            }
+            ClientEvent::Stopped { id, .. } => {
+                if let Some(running) = self.running.get_mut(&id) {
+                    running.upload = None;
+                }
+            }
+            ClientEvent::GoAway { .. } if !self.waiting.is_empty() => {
+                return Err(Failure::new("the server takes no more requests"));
+            }
+            ClientEvent::Closed(error) => {
+                return Err(Failure::new(format!("{}: HTTP/3: {error}", self.remote)));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn broken(&self, id: StreamId, what: &str) -> Failure {
+        let name = self
+            .running
+            .get(&id)
+            .map_or_else(String::new, |running| running.exchange.name());
+        Failure::new(format!("{name}: {what}"))
+    }
+
+    fn on_data(&mut self, id: StreamId, now: Instant) -> Result<(), Failure> {
+        let Some(running) = self.running.get_mut(&id) else {
+            return Ok(());
+        };
+        self.last_byte = Some(now);
+        while let Ok(data) = self.session.fill(&mut self.connection, id) {
+            let length = data.len();
+            if length == 0 {
+                break;
+            }
+            running.exchange.on_body(data, now)?;
+            if self
+                .session
+                .consume(&mut self.connection, id, length)
+                .is_err()
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_finished(&mut self, id: StreamId, now: Instant) -> Result<(), Failure> {
+        self.last_byte = Some(now);
+        if let Some(mut running) = self.running.remove(&id) {
+            running.exchange.on_end()?;
+            self.finished.push(running.exchange);
+        }
+        Ok(())
+    }
+}
+
+impl<E: Exchange> Protocol for Download<E> {
+    fn input(&mut self, _: SocketId, datagrams: Datagrams<'_>, now: Instant) {
+        self.connection.process_multiple_input(datagrams, now);
+    }
+
+    fn process(&mut self, now: Instant) {
+        self.connection.settle(now);
+        while let Some(event) = self.connection.next_event() {
+            self.on_connection_event(event, now);
+        }
+        if matches!(self.state, State::Running) {
+            self.request();
+        }
+        while let Some(event) = self.session.next_event(&mut self.connection, now) {
+            if let Err(failure) = self.on_http_event(event, now) {
+                self.fail(failure);
+            }
+        }
+        if matches!(self.state, State::Running)
+            && self.waiting.is_empty()
+            && self.running.is_empty()
+        {
+            self.state = State::Done;
+            self.connection.close(Code::NO_ERROR.value(), b"");
+        }
+    }
+
+    fn output(&mut self, _: SocketId, now: Instant, buffer: &mut BatchBuffer) -> Output {
+        self.connection.process_output(now, buffer).into()
+    }
+
+    fn is_done(&self) -> bool {
+        matches!(self.state, State::Done | State::Failed(_))
+    }
+
+    /// Before the handshake is complete, an ICMP error spares the user the wait. Later anyone may have sent it.
+    fn on_icmp_error(&mut self, _: SocketId, error: IcmpError) {
+        if matches!(self.state, State::Connecting) && error.kind == IcmpKind::Unreachable {
+            let line = format!("{}: unreachable: nobody listens there (ICMP)", self.remote);
+            self.fail(Failure::new(line));
+        }
+    }
+}

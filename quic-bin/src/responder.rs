@@ -1,0 +1,151 @@
+//! One connection of the server: requests in, pages out.
+
+use std::{sync::Arc, time::Instant};
+
+use quic_common::IdMap;
+use quic_http3::{Code, Field, Fields, ServerEvent, ServerSession};
+use quic_transport::{Application, Connection, Event, StreamId};
+
+use crate::site::{Body, Page, Site};
+
+/// HTTP/3 on one connection.
+#[derive(Debug)]
+pub struct Responder {
+    site: Arc<Site>,
+    session: ServerSession,
+    exchanges: IdMap<StreamId, Exchange>,
+}
+
+/// A request that isn't answered whole.
+#[derive(Debug)]
+enum Exchange {
+    /// An upload: bytes so far.
+    Counting(u64),
+    /// A body on its way.
+    Sending(Body),
+}
+
+impl Responder {
+    /// Serves `site` on a new connection.
+    #[must_use]
+    pub fn new(site: Arc<Site>) -> Self {
+        Self {
+            site,
+            session: ServerSession::new(),
+            exchanges: IdMap::default(),
+        }
+    }
+
+    fn on_event(&mut self, connection: &mut Connection, event: ServerEvent) {
+        match event {
+            ServerEvent::Request { id, fields } => self.on_request(connection, id, fields),
+            ServerEvent::Data { id } => self.on_data(connection, id),
+            ServerEvent::Finished { id } => self.on_finished(connection, id),
+            ServerEvent::Writable { id } => self.send(connection, id),
+            ServerEvent::Reset { id, .. }
+            | ServerEvent::Stopped { id, .. }
+            | ServerEvent::Failed { id, .. } => {
+                self.exchanges.remove(&id);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_request(&mut self, connection: &mut Connection, id: StreamId, fields: Fields) {
+        let method = fields.method().unwrap_or_default();
+        let path = fields
+            .path()
+            .and_then(|path| std::str::from_utf8(path).ok());
+        match (method, path) {
+            (b"GET" | b"HEAD", Some(path)) => {
+                let page = self.site.get(path);
+                let has_body = method == b"GET";
+                self.answer(connection, id, page, has_body);
+            }
+            (b"POST" | b"PUT", Some(_)) if self.site.test_resources => {
+                self.exchanges.insert(id, Exchange::Counting(0));
+            }
+            (_, None) => self.answer(connection, id, Page::refusal(400), true),
+            _ => self.answer(connection, id, Page::refusal(405), true),
+        }
+        self.session.recycle(fields);
+    }
+
+    fn on_data(&mut self, connection: &mut Connection, id: StreamId) {
+        let Some(Exchange::Counting(count)) = self.exchanges.get_mut(&id) else {
+            // Nobody wants this body; the answer doesn't depend on it.
+            let _ = self.session.stop(connection, id, Code::NO_ERROR);
+            return;
+        };
+        while let Ok(data) = self.session.fill(connection, id) {
+            let length = data.len();
+            if length == 0 {
+                return;
+            }
+            *count += u64::try_from(length).unwrap_or_default();
+            if self.session.consume(connection, id, length).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn on_finished(&mut self, connection: &mut Connection, id: StreamId) {
+        if let Some(Exchange::Counting(count)) = self.exchanges.get(&id) {
+            let page = Page::text(200, format!("{count}\n"));
+            self.exchanges.remove(&id);
+            self.answer(connection, id, page, true);
+        }
+    }
+
+    fn answer(&mut self, connection: &mut Connection, id: StreamId, page: Page, has_body: bool) {
+        let status = page.status.to_string();
+        let length = page.length.to_string();
+        let fields = [
+            Field::new(":status", &status),
+            Field::new("content-type", page.content_type),
+            Field::new("content-length", &length),
+        ];
+        if !has_body {
+            let done = self.session.respond(connection, id, &fields);
+            if done.is_ok() {
+                let _ = self.session.finish(connection, id);
+            }
+            return;
+        }
+        if self.session.respond(connection, id, &fields).is_ok() {
+            self.exchanges.insert(id, Exchange::Sending(page.body));
+            self.send(connection, id);
+        }
+    }
+
+    fn send(&mut self, connection: &mut Connection, id: StreamId) {
+        let Some(Exchange::Sending(body)) = self.exchanges.get_mut(&id) else {
+            return;
+        };
+        let session = &mut self.session;
+        match body.write(|piece| session.send_body(connection, id, piece).unwrap_or_default()) {
+            Ok(false) => {}
+            Ok(true) => {
+                let _ = self.session.finish(connection, id);
+                self.exchanges.remove(&id);
+            }
+            Err(_incomplete) => {
+                let _ = self.session.cancel(connection, id, Code::INTERNAL_ERROR);
+                self.exchanges.remove(&id);
+            }
+        }
+    }
+}
+
+impl Application for Responder {
+    fn process(&mut self, connection: &mut Connection, now: Instant) {
+        while let Some(event) = connection.next_event() {
+            if let Event::Stream(event) = event {
+                self.session.on_event(connection, event);
+            }
+        }
+        while let Some(event) = self.session.next_event(connection, now) {
+            self.on_event(connection, event);
+        }
+    }
+}

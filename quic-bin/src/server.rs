@@ -1,0 +1,181 @@
+//! The server: an endpoint on a socket, and who is let in.
+
+use std::{
+    io::{self, Write as _},
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Instant, SystemTime},
+};
+
+use quic_common::{BatchBuffer, Random};
+use quic_transport::{Config, Endpoint, EndpointConfig, Incoming, Output as Step, tls};
+use quic_udp::{Datagrams, Socket};
+
+use crate::{
+    certificate::{Fingerprint, Identity},
+    cli,
+    event_loop::{EventLoop, Output, Protocol, SocketId},
+    failure::Failure,
+    files::Root,
+    limits::{MAX_LOOPBACK_DATAGRAM, SERVER_STREAMS},
+    random,
+    responder::Responder,
+    site::Site,
+};
+
+/// The application protocol of HTTP/3.
+pub const ALPN: &[u8] = b"h3";
+
+/// A server on one socket.
+#[derive(Debug)]
+pub struct Server {
+    endpoint: Endpoint<Responder>,
+    tls: tls::ServerConfig,
+    site: Arc<Site>,
+    /// Set when the server is to end.
+    stop: Arc<AtomicBool>,
+}
+
+impl Server {
+    /// A server of `site` that shows `identity`; it ends when `stop` is set.
+    ///
+    /// # Errors
+    ///
+    /// When the certificate and the key don't fit.
+    pub fn new(identity: Identity, site: Site, stop: Arc<AtomicBool>) -> Result<Self, Failure> {
+        let tls = tls::ServerConfig::new(identity.chain, identity.key, &[ALPN])
+            .map_err(|error| Failure::new(format!("certificate and key: {error}")))?;
+        let mut random = Random::from_seed(random::seed()?);
+        let config = EndpointConfig::new(&mut random);
+        Ok(Self {
+            endpoint: Endpoint::new(config, random, Instant::now()),
+            tls,
+            site: Arc::new(site),
+            stop,
+        })
+    }
+
+    fn admit(&mut self, incoming: Incoming, now: Instant) {
+        let config = config_for(incoming.remote());
+        let responder = Responder::new(Arc::clone(&self.site));
+        // A client that can't be accepted has been refused.
+        let _ = self
+            .endpoint
+            .accept(incoming, &config, &self.tls, responder, now);
+    }
+}
+
+/// The settings for a client at `remote`: on this machine a datagram may be as large as UDP allows.
+fn config_for(remote: SocketAddr) -> Config {
+    let mut config = Config {
+        max_streams_bidirectional: SERVER_STREAMS,
+        ..Config::default()
+    };
+    if remote.ip().is_loopback() {
+        config.max_datagram = MAX_LOOPBACK_DATAGRAM;
+    }
+    config
+}
+
+impl Protocol for Server {
+    fn input(&mut self, _: SocketId, datagrams: Datagrams<'_>, now: Instant) {
+        self.endpoint.process_multiple_input(datagrams, now);
+    }
+
+    fn process(&mut self, now: Instant) {
+        while let Some(incoming) = self.endpoint.next_incoming() {
+            self.admit(incoming, now);
+        }
+    }
+
+    fn output(&mut self, _: SocketId, now: Instant, buffer: &mut BatchBuffer) -> Output {
+        self.endpoint.process_output(now, buffer).into()
+    }
+
+    fn is_done(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+impl From<Step<'_>> for Output {
+    fn from(step: Step<'_>) -> Self {
+        match step {
+            Step::Datagrams(batch) => Self::Batch(batch.head()),
+            Step::Callback(wait) => Self::Wait(wait),
+            Step::None => Self::Idle,
+        }
+    }
+}
+
+/// Binds the server's socket.
+///
+/// # Errors
+///
+/// A line that names the address.
+pub fn bind(address: SocketAddr) -> Result<Socket, Failure> {
+    Socket::bind(address)
+        .map_err(|error| Failure::new(format!("can't listen on {address}: {error}")))
+}
+
+/// Runs `quic-server` until it is ended from outside.
+///
+/// # Errors
+///
+/// When it can't start.
+pub fn run(arguments: &cli::Server) -> Result<(), Failure> {
+    let site = Site {
+        root: arguments.dir.as_deref().map(Root::new).transpose()?,
+        test_resources: arguments.test_resources,
+    };
+    let identity = match arguments.identity_files() {
+        Some((certificate, key)) => Identity::load(certificate, key)?,
+        None => Identity::self_signed(&arguments.names(), SystemTime::now())?,
+    };
+    let fingerprint = identity.fingerprint();
+    let mut server = Server::new(identity, site, Arc::default())?;
+    let socket = bind(arguments.listen)?;
+    let address = socket.local_address();
+    let mut events =
+        EventLoop::new().map_err(|error| Failure::new(format!("no poller: {error}")))?;
+    events
+        .add(socket)
+        .map_err(|error| Failure::new(format!("can't poll the socket: {error}")))?;
+
+    let is_self_signed = arguments.identity_files().is_none();
+    // Nobody may be reading; the server works all the same.
+    drop(greet(
+        address,
+        fingerprint,
+        is_self_signed,
+        arguments.test_resources,
+    ));
+    events
+        .run(&mut server)
+        .map_err(|error| Failure::new(format!("the socket failed: {error}")))
+}
+
+/// Says where the server is, what it shows, and how to try it.
+fn greet(
+    address: SocketAddr,
+    fingerprint: Option<Fingerprint>,
+    is_self_signed: bool,
+    has_test_resources: bool,
+) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "listening on {address}")?;
+    if let Some(fingerprint) = fingerprint {
+        writeln!(out, "certificate SHA-256 {fingerprint}")?;
+        if is_self_signed {
+            let port = address.port();
+            let path = if has_test_resources { "1000000" } else { "" };
+            writeln!(
+                out,
+                "try: quic-client --pin-sha256 {fingerprint} https://localhost:{port}/{path}"
+            )?;
+        }
+    }
+    out.flush()
+}
