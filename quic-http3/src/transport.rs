@@ -3,8 +3,6 @@
 //! Streams are named by their IDs, bytes are borrowed both ways, and nothing waits: a call does what is possible now,
 //! and a [`StreamEvent`](quic_transport::StreamEvent) tells when more is.
 
-use std::time::Instant;
-
 use quic_transport::{Connection, Direction, Fill, StreamError, StreamId};
 
 /// The streams of a connection.
@@ -49,7 +47,7 @@ pub trait Transport {
     fn set_priority(&mut self, id: StreamId, urgency: u8, incremental: bool);
 
     /// Closes the connection.
-    fn close(&mut self, code: u64, reason: &'static str, now: Instant);
+    fn close(&mut self, code: u64, reason: &'static str);
 }
 
 impl Transport for Connection {
@@ -90,8 +88,8 @@ impl Transport for Connection {
         over(self.set_priority(id, urgency, incremental));
     }
 
-    fn close(&mut self, code: u64, reason: &'static str, now: Instant) {
-        self.close(code, reason.as_bytes(), now);
+    fn close(&mut self, code: u64, reason: &'static str) {
+        self.close(code, reason.as_bytes());
     }
 }
 

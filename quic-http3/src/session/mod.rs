@@ -221,7 +221,7 @@ impl Session {
         }
         match self.state {
             State::Open => {}
-            State::Failed(error) => return Some(self.fail(transport, error, now)),
+            State::Failed(error) => return Some(self.fail(transport, error)),
             State::Closed => return None,
         }
         if let Some(id) = self.peer.goaway
@@ -236,16 +236,16 @@ impl Session {
             match self.visit(slot, transport, now) {
                 Ok(Some(signal)) => return Some(signal),
                 Ok(None) => {}
-                Err(error) => return Some(self.fail(transport, error, now)),
+                Err(error) => return Some(self.fail(transport, error)),
             }
         }
         None
     }
 
     /// Closes the connection for what the peer did.
-    fn fail<T: Transport>(&mut self, transport: &mut T, error: Error, now: Instant) -> Signal {
+    fn fail<T: Transport>(&mut self, transport: &mut T, error: Error) -> Signal {
         self.state = State::Closed;
-        transport.close(error.code.value(), error.reason, now);
+        transport.close(error.code.value(), error.reason);
         Signal::Closed(error)
     }
 

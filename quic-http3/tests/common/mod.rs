@@ -226,7 +226,7 @@ impl Transport for Mock {
 
     fn set_priority(&mut self, _: StreamId, _: u8, _: bool) {}
 
-    fn close(&mut self, code: u64, reason: &'static str, _: Instant) {
+    fn close(&mut self, code: u64, reason: &'static str) {
         assert_eq!(self.closed, None, "closed twice");
         self.closed = Some((code, reason));
     }

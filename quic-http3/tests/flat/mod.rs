@@ -151,7 +151,7 @@ impl Transport for End<'_> {
 
     fn set_priority(&mut self, _: StreamId, _: u8, _: bool) {}
 
-    fn close(&mut self, _: u64, reason: &'static str, _: Instant) {
+    fn close(&mut self, _: u64, reason: &'static str) {
         panic!("closed: {reason}");
     }
 }
