@@ -93,7 +93,6 @@ impl Connection {
         if let Some(mut state) = self.spaces.take(space) {
             self.path.controller.on_discarded(state.sent.discard());
             self.timer.reset();
-            self.is_dirty = true;
         }
         debug_assert!(now >= self.setup.started, "time runs forward");
     }

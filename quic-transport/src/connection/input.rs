@@ -55,7 +55,6 @@ impl Connection {
         if !self.packets(payload, ecn, now) {
             self.look_for_reset(tail, now);
         }
-        self.is_dirty = true;
     }
 
     /// Processes the packets of a datagram; returns whether any of them could be opened, or may be later.

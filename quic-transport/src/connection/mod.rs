@@ -81,8 +81,6 @@ pub struct Connection {
     /// When the keys of the phase before the current one go away.
     drop_old_keys_at: Option<Instant>,
     owes_handshake_done: bool,
-    /// Something arrived that [`Connection::settle`] has not looked at.
-    is_dirty: bool,
     /// Packets have been acknowledged since losses were last looked for.
     needs_loss_detection: bool,
     /// When the pacer lets the next packet go, if it holds one back.

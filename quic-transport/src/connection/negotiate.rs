@@ -68,6 +68,5 @@ impl Connection {
         space.log.release_to(space.log.next_index());
         space.crypto.resend();
         self.timer.reset();
-        self.is_dirty = true;
     }
 }

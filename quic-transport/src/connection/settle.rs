@@ -16,10 +16,6 @@ impl Connection {
     /// [`Connection::process_output`] does it too; an embedder that reads and writes streams in between may call it
     /// earlier.
     pub fn settle(&mut self, now: Instant) {
-        if !self.is_dirty {
-            return;
-        }
-        self.is_dirty = false;
         if self.needs_loss_detection {
             self.needs_loss_detection = false;
             for space in Space::ALL {
@@ -27,6 +23,7 @@ impl Connection {
             }
             self.path.controller.settle(now, self.path.rtt.smoothed());
         }
+        // The application may have read since the last datagram came: credit is due for that too.
         self.streams.settle(now, self.path.rtt.smoothed(), true);
     }
 

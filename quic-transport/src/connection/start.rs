@@ -182,7 +182,6 @@ impl Connection {
             idle: Idle::new(config.idle_timeout, now),
             drop_old_keys_at: None,
             owes_handshake_done: false,
-            is_dirty: true,
             needs_loss_detection: false,
             pacing_deadline: None,
             events: VecDeque::new(),
