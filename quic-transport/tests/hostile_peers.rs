@@ -80,8 +80,7 @@ fn a_stream_in_single_bytes_is_refused_past_the_bound() {
 fn a_closed_connection_answers_less_and_less() {
     let mut pair = to_server();
     let (connection, _) = pair.server.connection(0).unwrap();
-    let now = pair.network.now();
-    connection.close(5, b"enough", now);
+    connection.close(5, b"enough");
     let before = pair.network.passed(SERVER, CLIENT).sent;
     for _ in 0..1000 {
         pair.client.send(Level::OneRtt, &frames::ping());

@@ -9,6 +9,9 @@ use std::time::Instant;
 
 use crate::limits::LOST_PACKETS;
 
+/// Packets that a path loses within the time that they are remembered, most of the time.
+const USUAL_LOSSES: usize = 128;
+
 /// Losses that turned out to be none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spurious {
@@ -54,6 +57,10 @@ impl LatePackets {
 
     /// The packet `number` was declared lost; numbers come in ascending order.
     pub(super) fn on_lost(&mut self, number: u64, sent: Instant) {
+        if self.packets.capacity() == 0 {
+            // Room for an ordinary lossy path at once, so that the first bad moments don't each cost an allocation.
+            self.packets.reserve(USUAL_LOSSES);
+        }
         if self.packets.len() >= LOST_PACKETS {
             self.packets.pop_front();
         }
