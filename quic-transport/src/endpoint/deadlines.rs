@@ -8,9 +8,17 @@ use std::{cmp::Reverse, collections::BinaryHeap, time::Instant};
 use super::Handle;
 
 /// A heap of (time, connection), at most one useful entry for each connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Deadlines {
     heap: BinaryHeap<Reverse<(Instant, Handle)>>,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            heap: BinaryHeap::with_capacity(128),
+        }
+    }
 }
 
 impl Deadlines {

@@ -7,6 +7,9 @@ use quic_common::{BatchBuffer, BatchHead};
 use super::{Application, Endpoint, Handle};
 use crate::connection::{Output, Step};
 
+/// Outdated deadlines that aren't worth a sweep.
+const SPARE_DEADLINES: usize = 64;
+
 impl<A: Application> Endpoint<A> {
     /// The next batch to send, or how long to wait for the next datagram.
     ///
@@ -79,12 +82,25 @@ impl<A: Application> Endpoint<A> {
                 if let Some(entry) = self.router.get_mut(handle) {
                     self.deadlines.schedule(handle, at, &mut entry.scheduled);
                 }
+                self.sweep_deadlines();
                 None
             }
             Step::Wait(None) => {
                 self.remove_if_closed(handle);
                 None
             }
+        }
+    }
+
+    /// Sweeps the deadlines once most of them are outdated, so that each costs a constant share of a sweep.
+    fn sweep_deadlines(&mut self) {
+        if self.deadlines.len() > 2 * self.router.len() + SPARE_DEADLINES {
+            let router = &self.router;
+            self.deadlines.retain(|at, handle| {
+                router
+                    .get(handle)
+                    .is_some_and(|entry| entry.scheduled == Some(at))
+            });
         }
     }
 
@@ -102,15 +118,6 @@ impl<A: Application> Endpoint<A> {
         self.half_open -= usize::from(entry.is_half_open);
         for cid in entry.connection.local_cids().chain([entry.original]) {
             self.router.remove_cid(&cid, handle);
-        }
-        // Entries of connections that are gone would otherwise stay until their time comes.
-        if self.deadlines.len() > 2 * self.router.len() + 64 {
-            let router = &self.router;
-            self.deadlines.retain(|at, handle| {
-                router
-                    .get(handle)
-                    .is_some_and(|entry| entry.scheduled == Some(at))
-            });
         }
     }
 }

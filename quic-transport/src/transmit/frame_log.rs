@@ -7,6 +7,9 @@ use std::collections::VecDeque;
 
 use super::SentFrame;
 
+/// Records that a connection without bulk data has in flight at most, as a rule.
+const USUAL_FRAMES: usize = 32;
+
 /// The records of the frames of a space's packets, addressed by an index that only grows.
 #[derive(Debug, Default)]
 pub(crate) struct FrameLog {
@@ -27,6 +30,9 @@ impl FrameLog {
     /// Adds a record.
     #[inline]
     pub(crate) fn push(&mut self, frame: SentFrame) {
+        if self.frames.capacity() == 0 {
+            self.frames.reserve(USUAL_FRAMES);
+        }
         self.frames.push_back(frame);
     }
 
