@@ -216,7 +216,9 @@ impl Connection {
         }
         let probe = self.path.mtu.next_probe(now)?;
         let size = usize::from(probe);
-        if self.path.controller.available() < wide(size) {
+        // Larger than the whole window it may be, as long as nothing else is on its way.
+        let controller = &self.path.controller;
+        if controller.available() < wide(size) && controller.in_flight() > 0 {
             return None;
         }
         let datagram = buffer.get_mut(..size)?;

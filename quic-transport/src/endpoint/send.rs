@@ -63,16 +63,18 @@ impl<A: Application> Endpoint<A> {
         if entry.connection.has_events() {
             entry.application.process(&mut entry.connection, now);
         }
+        let was_told = !entry.connection.has_events();
         let step = entry.connection.step(now, buffer);
-        // What the step itself brought about, such as a timeout.
-        if entry.connection.has_events() {
-            entry.application.process(&mut entry.connection, now);
-        }
+        // What the step itself brought about, such as a timeout: the application may have an answer to it.
+        let has_more = was_told && entry.connection.has_events();
         if entry.is_half_open && !entry.connection.is_handshaking() {
             entry.is_half_open = false;
             self.half_open -= 1;
         }
         self.follow_cids(handle);
+        if has_more {
+            self.enqueue(handle);
+        }
         match step {
             Step::Send(head) => {
                 self.enqueue(handle);
@@ -85,6 +87,7 @@ impl<A: Application> Endpoint<A> {
                 self.sweep_deadlines();
                 None
             }
+            Step::Wait(None) if has_more => None,
             Step::Wait(None) => {
                 self.remove_if_closed(handle);
                 None

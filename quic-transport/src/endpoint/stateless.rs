@@ -21,8 +21,9 @@ use crate::{
     },
 };
 
-/// The smallest stateless reset that looks like a packet, RFC 9000, 10.3.
-const MIN_RESET: usize = 21;
+/// The smallest stateless reset that is sent: smaller packets than that one would answer hardly come from a peer, and
+/// two endpoints that have both lost their state answer each other only once (RFC 9000, 10.3.3).
+const MIN_RESET: usize = 41;
 
 /// The longest reset that is sent: enough to look like any short packet.
 const MAX_RESET: usize = 42;
