@@ -28,6 +28,7 @@ pub struct Allocations {
 }
 
 thread_local! {
+    static HELD: Cell<i64> = const { Cell::new(0) };
     static COUNTED: Cell<Allocations> = const { Cell::new(Allocations { count: 0, bytes: 0 }) };
 }
 
@@ -47,6 +48,21 @@ pub fn allocations(work: impl FnOnce()) -> Allocations {
         count: end.count - start.count,
         bytes: end.bytes - start.bytes,
     }
+}
+
+/// Bytes that this thread holds: allocated and not freed since it began. Differences are what matters.
+#[must_use]
+pub fn held_bytes() -> i64 {
+    HELD.get()
+}
+
+/// Books that so many bytes are held instead of so many.
+fn hold(bytes: usize, instead_of: usize) {
+    let add = |held: &Cell<i64>| {
+        let signed = |bytes| i64::try_from(bytes).unwrap_or(i64::MAX);
+        held.set(held.get() + signed(bytes) - signed(instead_of));
+    };
+    HELD.try_with(add).unwrap_or_default();
 }
 
 fn count(bytes: usize) {
@@ -69,23 +85,27 @@ fn count(bytes: usize) {
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
+        hold(layout.size(), 0);
         // SAFETY: the caller keeps the contract of `alloc`, which is that of the system's allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
+        hold(layout.size(), 0);
         // SAFETY: as above.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count(size);
+        hold(size, layout.size());
         // SAFETY: the block came from the system's allocator, with this layout.
         unsafe { System.realloc(block, layout, size) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        hold(0, layout.size());
         // SAFETY: the block came from the system's allocator, with this layout.
         unsafe { System.dealloc(block, layout) }
     }
@@ -95,7 +115,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
 mod tests {
     use std::hint::black_box;
 
-    use super::{CountingAllocator, allocations};
+    use super::{CountingAllocator, allocations, held_bytes};
 
     #[global_allocator]
     static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -110,6 +130,17 @@ mod tests {
         });
         black_box(&kept);
         assert!(counted.count >= 2 && counted.bytes >= 1101);
+    }
+
+    #[test]
+    fn what_is_freed_is_not_held() {
+        let start = held_bytes();
+        let mut kept = vec![1_u8; 1000];
+        assert_eq!(held_bytes() - start, 1000);
+        kept.reserve_exact(1000);
+        assert_eq!(held_bytes() - start, 2000);
+        drop(black_box(kept));
+        assert_eq!(held_bytes(), start);
     }
 
     #[test]

@@ -17,6 +17,6 @@ pub mod ends;
 mod bulk;
 mod pair;
 
-pub use allocations::{Allocations, CountingAllocator, allocations};
+pub use allocations::{Allocations, CountingAllocator, allocations, held_bytes};
 pub use bulk::Bulk;
 pub use pair::{CLIENT, Pair, SERVER, network};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use quic_transport::Application;
 
 use crate::ends::{ALPN, Client, NAME, Server, Settings};
-use crate::network::{Link, Network, Party};
+use crate::network::{Counted, Link, Network, Party};
 use crate::scripted::{Parameters, ScriptedPeer, client_config, server_config};
 
 /// The client's place in the network.
@@ -38,6 +38,14 @@ impl<C: Party, S: Party> Pair<C, S> {
     pub fn run(&mut self, time: Duration) {
         let parties: &mut [&mut dyn Party] = &mut [&mut self.client, &mut self.server];
         self.network.run(parties, time);
+    }
+
+    /// Lets time pass, and counts how often each is asked what to send: once, if it has nothing to do.
+    pub fn turns(&mut self, time: Duration) -> (u32, u32) {
+        let mut client = Counted::new(&mut self.client);
+        let mut server = Counted::new(&mut self.server);
+        self.network.run(&mut [&mut client, &mut server], time);
+        (client.turns, server.turns)
     }
 
     /// Steps until `done`.

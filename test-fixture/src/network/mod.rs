@@ -16,7 +16,7 @@ use quic_common::{BatchBuffer, BatchHead, Ecn, Random};
 
 pub use chance::Chance;
 pub use link::{Link, Passed};
-pub use party::{Arrivals, Party, Route, Transmit};
+pub use party::{Arrivals, Counted, Party, Route, Transmit};
 
 use in_flight::InFlight;
 use link::Direction;

@@ -15,6 +15,32 @@ pub trait Party {
     fn transmit(&mut self, now: Instant, buffer: &mut BatchBuffer) -> Transmit;
 }
 
+/// A party whose turns are counted.
+#[derive(Debug)]
+pub struct Counted<'p, P> {
+    party: &'p mut P,
+    /// How often it was asked what to send.
+    pub turns: u32,
+}
+
+impl<'p, P> Counted<'p, P> {
+    /// No turns so far.
+    pub const fn new(party: &'p mut P) -> Self {
+        Self { party, turns: 0 }
+    }
+}
+
+impl<P: Party> Party for Counted<'_, P> {
+    fn receive(&mut self, datagrams: Arrivals<'_>, now: Instant) {
+        self.party.receive(datagrams, now);
+    }
+
+    fn transmit(&mut self, now: Instant, buffer: &mut BatchBuffer) -> Transmit {
+        self.turns += 1;
+        self.party.transmit(now, buffer)
+    }
+}
+
 /// What a party does when it is its turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transmit {
