@@ -17,6 +17,9 @@ pub(crate) const DUPLICATE_WINDOW: u64 = 4096;
 /// Packets in a row that elicit no acknowledgment before one carries a PING.
 pub(crate) const QUIET_PACKETS: u32 = 20;
 
+/// Packets sent since the oldest that is in flight, those that elicit nothing included.
+pub(crate) const SENT_PACKETS: usize = 1 << 18;
+
 /// The latest packet numbers that were skipped, and that nobody may acknowledge.
 pub(crate) const SKIPPED_NUMBERS: usize = 8;
 
@@ -91,6 +94,9 @@ pub(crate) const PENDING_RETIREMENTS: usize = 16;
 /// Packets kept for each connection until their keys are there.
 pub(crate) const UNDECRYPTABLE_PACKETS: usize = 10;
 
+/// The largest of them, in bytes; until the handshake is confirmed nobody needs larger ones.
+pub(crate) const UNDECRYPTABLE_SIZE: usize = 1500;
+
 /// Coalesced packets looked at in one datagram.
 pub(crate) const COALESCED_PACKETS: usize = 16;
 
@@ -108,6 +114,9 @@ pub(crate) const HALF_OPEN: usize = 16_384;
 
 /// Datagrams kept for a client whose ClientHello isn't complete.
 pub(crate) const INCOMING_DATAGRAMS: usize = 10;
+
+/// Bytes of those datagrams together.
+pub(crate) const INCOMING_BYTES: usize = 16 << 10;
 
 /// Replies of an endpoint that belong to no connection and wait to be sent.
 pub(crate) const STATELESS_REPLIES: usize = 64;

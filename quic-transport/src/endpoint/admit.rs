@@ -6,15 +6,14 @@ use std::time::Instant;
 use quic_common::Datagram;
 
 use super::{
-    Application, Endpoint, Entry, Handle, Incoming, RetryPolicy,
-    incoming::{Introduction, Progress},
+    Application, Endpoint, Entry, Handle, Incoming, RetryPolicy, incoming::Introduction,
     stateless::ReplyPath,
 };
 use crate::{
     config::{Config, MIN_DATAGRAM},
     connection::{Connection, ServerStart},
     error::ApiError,
-    limits::{HALF_OPEN, HALF_OPEN_BEFORE_RETRY, HALF_OPEN_TIMEOUT},
+    limits::{HALF_OPEN, HALF_OPEN_BEFORE_RETRY},
     tls,
     token::RetryToken,
     wire::{ConnectionId, PacketHeader, RetryHeader, TransportErrorCode, Version},
@@ -23,11 +22,14 @@ use crate::{
 /// The shortest destination that a client may make up, RFC 9000, 7.2.
 const MIN_CLIENT_DCID: usize = 8;
 
+/// How often a connection ID is drawn until one is found that is free, which matters for short ones only.
+const CID_DRAWS: u32 = 64;
+
 impl<A: Application> Endpoint<A> {
     /// The next client whose ClientHello is complete.
     #[must_use]
     pub fn next_incoming(&mut self) -> Option<Incoming> {
-        self.ready.pop_front()
+        self.knocking.take_ready()
     }
 
     /// Makes the connection and processes what the client has sent so far.
@@ -43,7 +45,13 @@ impl<A: Application> Endpoint<A> {
         application: A,
         now: Instant,
     ) -> Result<Handle, ApiError> {
-        let cid = self.draw_cid();
+        if self.router.find(&incoming.dcid).is_some() {
+            return Err(ApiError::Config("this client was accepted before"));
+        }
+        let Some(cid) = self.draw_cid() else {
+            self.refuse(&incoming, TransportErrorCode::CONNECTION_REFUSED);
+            return Err(ApiError::Config("too many connections for cid_length"));
+        };
         let retry = incoming.token;
         let start = ServerStart {
             remote: incoming.path.remote,
@@ -134,39 +142,12 @@ impl<A: Application> Endpoint<A> {
             self.stats.dropped += 1;
             return;
         }
-        if !self.knocking.contains_key(&header.dcid) && !self.introduce(header, path, datagram, now)
-        {
+        if !self.knocking.contains(&header.dcid) && !self.introduce(header, path, datagram, now) {
             return;
         }
-        let Some(incoming) = self.knocking.get_mut(&header.dcid) else {
-            return;
-        };
-        if incoming.path.remote != datagram.remote {
+        if !self.knocking.on_datagram(&header.dcid, datagram) {
             self.stats.dropped += 1;
-            return;
         }
-        match incoming.on_datagram(datagram) {
-            Progress::NeedMore => {}
-            Progress::Drop => {
-                self.stats.dropped += 1;
-                self.knocking.remove(&header.dcid);
-            }
-            Progress::Ready => self.ready.extend(self.knocking.remove(&header.dcid)),
-        }
-    }
-
-    /// Forgets the clients whose ClientHello isn't complete in time, and says when to look again.
-    pub(super) fn expire_knocking(&mut self, now: Instant) -> Option<Instant> {
-        if self.knocking.is_empty() {
-            return None;
-        }
-        self.knocking.retain(|_, incoming| {
-            now.saturating_duration_since(incoming.since) < HALF_OPEN_TIMEOUT
-        });
-        self.knocking
-            .values()
-            .map(|incoming| incoming.since + HALF_OPEN_TIMEOUT)
-            .min()
     }
 
     /// Decides whether a new client is listened to at all; answers it with a Retry where that is asked for.
@@ -177,7 +158,7 @@ impl<A: Application> Endpoint<A> {
         datagram: &Datagram<'_>,
         now: Instant,
     ) -> bool {
-        let half_open = self.half_open + self.knocking.len() + self.ready.len();
+        let half_open = self.half_open + self.knocking.len();
         if half_open >= HALF_OPEN {
             self.stats.dropped += 1;
             return false;
@@ -207,8 +188,7 @@ impl<A: Application> Endpoint<A> {
             client_cid: header.scid,
             token: opened,
         };
-        self.knocking
-            .insert(header.dcid, Incoming::new(&introduction, now));
+        self.knocking.insert(Incoming::new(&introduction, now));
         true
     }
 
@@ -220,7 +200,10 @@ impl<A: Application> Endpoint<A> {
         client_cid: ConnectionId,
         now: Instant,
     ) {
-        let retry_scid = self.draw_cid();
+        let Some(retry_scid) = self.draw_cid() else {
+            self.stats.dropped += 1;
+            return;
+        };
         let token = RetryToken {
             original_dcid,
             retry_scid,
@@ -241,17 +224,14 @@ impl<A: Application> Endpoint<A> {
         self.replies.retry(path, &header, &original_dcid, &token);
     }
 
-    /// A connection ID that no connection has.
-    fn draw_cid(&mut self) -> ConnectionId {
-        loop {
+    /// A connection ID that no connection has; `None` when so many are taken that none is found.
+    fn draw_cid(&mut self) -> Option<ConnectionId> {
+        (0..CID_DRAWS).find_map(|_| {
             let bytes: [u8; 20] = self.random.array();
-            let cid = bytes
+            bytes
                 .get(..self.config.cid_length)
                 .and_then(ConnectionId::new)
-                .unwrap_or_default();
-            if self.router.find(&cid).is_none() {
-                return cid;
-            }
-        }
+                .filter(|cid| self.router.find(cid).is_none())
+        })
     }
 }

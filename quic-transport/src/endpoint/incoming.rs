@@ -10,7 +10,7 @@ use quic_common::{Datagram, Ecn};
 use super::stateless::ReplyPath;
 use crate::{
     buffer::{ChunkPool, ReceiveBuffer},
-    limits::{CLIENT_HELLO, INCOMING_DATAGRAMS},
+    limits::{CLIENT_HELLO, COALESCED_PACKETS, INCOMING_BYTES, INCOMING_DATAGRAMS},
     tls::{self, ClientHello, LevelKeys},
     token::RetryToken,
     wire::{
@@ -36,6 +36,10 @@ pub struct Incoming {
     pub(super) token: Option<RetryToken>,
     pub(super) datagrams: Vec<Kept>,
     pub(super) since: Instant,
+    /// The ClientHello is whole: nothing more is read before someone decides.
+    pub(super) is_ready: bool,
+    /// An Initial packet could be opened, so someone means it.
+    is_authentic: bool,
     keys: LevelKeys,
     crypto: ReceiveBuffer,
     pool: ChunkPool,
@@ -80,6 +84,8 @@ impl Incoming {
             token,
             datagrams: Vec::new(),
             since: now,
+            is_ready: false,
+            is_authentic: false,
             keys: tls::initial_keys(version, &dcid, Side::Server),
             crypto: ReceiveBuffer::default(),
             pool: ChunkPool::default(),
@@ -120,35 +126,54 @@ impl Incoming {
 
     /// Keeps a datagram and reads the Initial packets in it.
     pub(super) fn on_datagram(&mut self, datagram: &Datagram<'_>) -> Progress {
-        if self.datagrams.len() >= INCOMING_DATAGRAMS {
-            return Progress::Drop;
+        let kept: usize = self.datagrams.iter().map(|kept| kept.payload.len()).sum();
+        let is_full = self.datagrams.len() >= INCOMING_DATAGRAMS
+            || kept.saturating_add(datagram.payload.len()) > INCOMING_BYTES;
+        if is_full {
+            // What is too much for one that is ready is lost, and nothing else.
+            return if self.is_ready {
+                Progress::NeedMore
+            } else {
+                Progress::Drop
+            };
         }
-        let mut copy = datagram.payload.to_vec();
         self.datagrams.push(Kept {
             ecn: datagram.ecn,
             payload: datagram.payload.to_vec(),
         });
+        if self.is_ready {
+            return Progress::NeedMore;
+        }
+        let mut copy = datagram.payload.to_vec();
         let mut rest = copy.as_mut_slice();
         let mut progress = Progress::NeedMore;
-        while let Some((packet, tail)) = first_initial(rest, &self.dcid) {
-            rest = tail;
-            progress = match (self.on_packet(packet), progress) {
-                (Progress::Drop, Progress::NeedMore) => Progress::NeedMore,
-                (Progress::Drop, before) => before,
-                (now, _) => now,
+        for _ in 0..COALESCED_PACKETS {
+            let Some((packet, tail)) = first_initial(rest, &self.dcid) else {
+                break;
             };
+            rest = tail;
+            progress = self.on_packet(packet);
+            if progress != Progress::NeedMore {
+                break;
+            }
         }
+        if !self.is_authentic {
+            return Progress::Drop;
+        }
+        self.is_ready = progress == Progress::Ready;
         progress
     }
 
+    /// Reads a packet, if it can be opened.
     fn on_packet(&mut self, packet: InitialPacket<'_>) -> Progress {
         let InitialPacket {
             bytes,
             number_offset,
         } = packet;
         let Some(payload) = open_initial(&self.keys, bytes, number_offset) else {
-            return Progress::Drop;
+            return Progress::NeedMore;
         };
+        self.is_authentic = true;
         for frame in Frames::new(payload).into_iter().flatten() {
             let Ok(Frame::Crypto { offset, data }) = frame else {
                 continue;

@@ -8,6 +8,7 @@ mod router;
 mod deadlines;
 mod stateless;
 mod incoming;
+mod knocking;
 mod admit;
 mod receive;
 mod send;
@@ -17,9 +18,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use quic_common::{KeyedHasher, KeyedMap, Random};
+use quic_common::Random;
 
-use self::{deadlines::Deadlines, router::Router, stateless::Replies};
+use self::{deadlines::Deadlines, knocking::Knocking, router::Router, stateless::Replies};
 pub use self::{incoming::Incoming, router::Handle};
 use crate::{
     connection::Connection,
@@ -106,8 +107,7 @@ struct Entry<A> {
 pub struct Endpoint<A> {
     config: EndpointConfig,
     router: Router<Entry<A>>,
-    knocking: KeyedMap<ConnectionId, Incoming>,
-    ready: VecDeque<Incoming>,
+    knocking: Knocking,
     deadlines: Deadlines,
     /// Connections to look at before the next wait.
     queue: VecDeque<Handle>,
@@ -125,8 +125,7 @@ impl<A: Application> Endpoint<A> {
         Self {
             config,
             router: Router::new(&mut random),
-            knocking: KeyedMap::with_hasher(KeyedHasher::new(&mut random)),
-            ready: VecDeque::new(),
+            knocking: Knocking::new(&mut random),
             deadlines: Deadlines::default(),
             queue: VecDeque::new(),
             replies: Replies::default(),

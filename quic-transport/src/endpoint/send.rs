@@ -33,7 +33,7 @@ impl<A: Application> Endpoint<A> {
                 return Step::Send(head);
             }
         }
-        let knocking = self.expire_knocking(now);
+        let knocking = self.knocking.expire(now);
         Step::Wait(
             [self.deadlines.next(), knocking]
                 .into_iter()
