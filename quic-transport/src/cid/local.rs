@@ -40,7 +40,8 @@ pub(crate) struct LocalCids {
     next_sequence: u64,
     /// Frames owed in all, so that the common path looks at one number.
     owed: usize,
-    changes: VecDeque<CidChange>,
+    /// What a router has not been told; `None` without a router.
+    changes: Option<VecDeque<CidChange>>,
 }
 
 impl LocalCids {
@@ -56,8 +57,14 @@ impl LocalCids {
             }]),
             next_sequence: 1,
             owed: 0,
-            changes: VecDeque::from([CidChange::Added(initial)]),
+            changes: Some(VecDeque::from([CidChange::Added(initial)])),
         }
+    }
+
+    /// The same, where no router asks for changes: they would only pile up.
+    pub(crate) fn without_router(mut self) -> Self {
+        self.changes = None;
+        self
     }
 
     /// Bytes of each ID.
@@ -91,7 +98,9 @@ impl LocalCids {
             });
             self.next_sequence += 1;
             self.owed += 1;
-            self.changes.push_back(CidChange::Added(cid));
+            if let Some(changes) = &mut self.changes {
+                changes.push_back(CidChange::Added(cid));
+            }
         }
     }
 
@@ -126,7 +135,9 @@ impl LocalCids {
         }
         if let Some(retired) = self.issued.remove(index) {
             self.owed -= usize::from(retired.owed);
-            self.changes.push_back(CidChange::Removed(retired.cid));
+            if let Some(changes) = &mut self.changes {
+                changes.push_back(CidChange::Removed(retired.cid));
+            }
         }
         Ok(())
     }
@@ -171,7 +182,7 @@ impl LocalCids {
 
     /// What the router has to learn, oldest first.
     pub(crate) fn take_change(&mut self) -> Option<CidChange> {
-        self.changes.pop_front()
+        self.changes.as_mut()?.pop_front()
     }
 
     /// All IDs that the router still knows.
@@ -265,6 +276,18 @@ mod tests {
         assert!(!cids.is_owing());
         cids.on_lost(2);
         assert!(!cids.is_owing());
+    }
+
+    #[test]
+    fn without_a_router_nothing_piles_up() {
+        let (cids, mut random) = cids();
+        let mut cids = cids.without_router();
+        for sequence in 1..100 {
+            cids.on_retire(sequence, &ConnectionId::EMPTY).unwrap();
+            cids.replenish(4, &mut random);
+        }
+        assert_eq!(cids.take_change(), None);
+        assert_eq!(cids.issued.len(), 4);
     }
 
     #[test]
