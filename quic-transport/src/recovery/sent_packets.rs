@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::late::{LatePackets, Spurious};
 use super::sent_packet::{Acked, Lost, SentPacket};
 use crate::error::Error;
-use crate::limits::{PACKET_THRESHOLD, QUIET_PACKETS, SKIPPED_NUMBERS};
+use crate::limits::{PACKET_THRESHOLD, QUIET_PACKETS, SENT_PACKETS, SKIPPED_NUMBERS};
 use crate::rtt::Rtt;
 
 /// How far out of order packets may be acknowledged at first (RFC 9002, 6.1.1).
@@ -384,10 +384,17 @@ impl SentPackets {
     }
 
     /// Whether so many packets in a row elicited no acknowledgment that the next should: else we would never learn
-    /// which of our ACKs have arrived (RFC 9000, 13.2.4).
+    /// which of our ACKs have arrived (RFC 9000, 13.2.4). One that is in flight already does as well.
     #[inline]
     pub(crate) const fn wants_ping(&self) -> bool {
-        self.quiet >= QUIET_PACKETS
+        self.quiet >= QUIET_PACKETS && self.eliciting == 0
+    }
+
+    /// Whether more packets are remembered than an honest peer lets pile up: it leaves ack-eliciting ones
+    /// unacknowledged, which RFC 9000, 13.2.1 forbids, and goes on sending.
+    #[inline]
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.slots.len() > SENT_PACKETS
     }
 
     /// The times for the loss timer.
