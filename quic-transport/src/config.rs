@@ -164,7 +164,11 @@ impl Config {
                 "max_datagram",
                 "1200 to 65507",
             ),
-            (!self.initial_rtt.is_zero(), "initial_rtt", "over zero"),
+            (
+                !self.initial_rtt.is_zero() && self.initial_rtt <= Duration::from_mins(1),
+                "initial_rtt",
+                "over zero, and at most a minute",
+            ),
             (
                 !self.handshake_timeout.is_zero(),
                 "handshake_timeout",

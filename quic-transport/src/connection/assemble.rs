@@ -102,6 +102,10 @@ impl Connection {
 
     /// Fills one datagram; returns its size, 0 when there is nothing to send.
     fn datagram(&mut self, budget: &mut Budget, datagram: &mut [u8], now: Instant) -> usize {
+        // RFC 9000, 14.1: a datagram with an Initial has to have this size, so less is as good as nothing.
+        if budget.allowance < u64::from(MIN_DATAGRAM) {
+            return 0;
+        }
         let allowed = usize::try_from(budget.allowance).unwrap_or(usize::MAX);
         let room = datagram.len().min(allowed);
         let Some(datagram) = datagram.get_mut(..room) else {
@@ -123,9 +127,13 @@ impl Connection {
         let Some(content) = self.content(Level::OneRtt, budget, datagram.len(), now) else {
             return 0;
         };
-        let Some(draft) = self.draft(Level::OneRtt, content, datagram, 0, now) else {
+        let answers_challenge = self.answers_challenge(content);
+        let Some(mut draft) = self.draft(Level::OneRtt, content, datagram, 0, now) else {
             return 0;
         };
+        if answers_challenge {
+            Self::pad(&mut draft, datagram, usize::from(MIN_DATAGRAM));
+        }
         budget.spend(&draft);
         self.seal(&draft, PacketFlags::NONE, datagram, now);
         draft.size()
@@ -150,6 +158,7 @@ impl Connection {
             let Some(content) = self.content(level, budget, datagram.len() - start, now) else {
                 continue;
             };
+            needs_padding |= level == Level::OneRtt && self.answers_challenge(content);
             let Some(draft) = self.draft(level, content, datagram, start, now) else {
                 continue;
             };
@@ -170,7 +179,7 @@ impl Connection {
         self.seal(&last, PacketFlags::NONE, datagram, now);
         if has_handshake && self.side.is_client() {
             // RFC 9001, 4.9.1: a client has no use for its Initial keys once it sends a Handshake packet.
-            self.discard(Space::Initial, now);
+            self.discard(Space::Initial);
         }
         last.end()
     }
@@ -199,6 +208,12 @@ impl Connection {
         } else {
             Content::Acks
         })
+    }
+
+    /// RFC 9000, 8.2.2: a datagram with a PATH_RESPONSE has the smallest maximum size at least.
+    #[inline]
+    fn answers_challenge(&self, content: Content) -> bool {
+        content == Content::Everything && self.path.responses.next().is_some()
     }
 
     fn has_application_data(&self) -> bool {

@@ -67,10 +67,13 @@ impl Connection {
         if self.life.is_open() {
             self.events.push_back(Event::Closed(reason));
         }
-        if !matches!(self.life, Life::Draining { .. } | Life::Closed) {
-            let until = now + 3 * self.pto();
-            self.life = Life::Draining { until };
-        }
+        let until = match &self.life {
+            Life::Open => self.end_of_closing(now),
+            // RFC 9000, 10.2.2: the time that the closing state was to last isn't extended.
+            Life::Closing(closing) => closing.until.unwrap_or_else(|| self.end_of_closing(now)),
+            Life::Draining { .. } | Life::Closed => return,
+        };
+        self.life = Life::Draining { until };
     }
 
     fn start_closing(&mut self, farewell: Farewell, reason: CloseReason) {
@@ -78,5 +81,10 @@ impl Connection {
             self.events.push_back(Event::Closed(reason));
             self.life = Life::Closing(Closing::new(farewell));
         }
+    }
+
+    /// RFC 9000, 10.2: the closing and draining states last for three PTOs.
+    pub(super) fn end_of_closing(&self, now: Instant) -> Instant {
+        now.checked_add(self.pto().saturating_mul(3)).unwrap_or(now)
     }
 }

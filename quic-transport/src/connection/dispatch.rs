@@ -57,7 +57,7 @@ impl Connection {
             now,
         };
         if packet.level != Level::OneRtt {
-            self.on_long_packet(packet.level, header, now);
+            self.on_long_packet(packet.level, header);
         }
         let mut is_ack_eliciting = false;
         for frame in Frames::new(packet.payload)? {
@@ -116,7 +116,7 @@ impl Connection {
             Frame::StreamDataBlocked { id, limit } => {
                 self.streams.on_stream_data_blocked(*id, *limit)
             }
-            Frame::HandshakeDone => self.on_handshake_done(carrier.now),
+            Frame::HandshakeDone => self.on_handshake_done(),
             Frame::NewConnectionId { .. }
             | Frame::RetireConnectionId { .. }
             | Frame::PathChallenge { .. }
@@ -155,14 +155,14 @@ impl Connection {
         Ok(())
     }
 
-    fn on_handshake_done(&mut self, now: Instant) -> Result<(), Error> {
+    fn on_handshake_done(&mut self) -> Result<(), Error> {
         if self.progress == Progress::Handshaking {
             return Err(Error::protocol(
                 0x1e,
                 "sent before the handshake was complete",
             ));
         }
-        self.confirm(now);
+        self.confirm();
         Ok(())
     }
 }

@@ -32,14 +32,14 @@ impl Connection {
 
     /// A packet with a long header was authentic: the peer's connection ID is known, and a server has proof of the
     /// client's address when it is a Handshake packet (RFC 9000, 8.1).
-    pub(super) fn on_long_packet(&mut self, level: Level, header: &PacketHeader, now: Instant) {
+    pub(super) fn on_long_packet(&mut self, level: Level, header: &PacketHeader) {
         if self.setup.peer_cid.is_none() {
             self.setup.peer_cid = Some(header.scid);
             self.remote_cids.replace_initial(header.scid);
         }
         if level == Level::Handshake && self.side.is_server() {
             self.path.amplification.validate();
-            self.discard(Space::Initial, now);
+            self.discard(Space::Initial);
         }
     }
 
@@ -75,26 +75,28 @@ impl Connection {
     }
 
     /// The handshake is confirmed: the Handshake keys have done their work (RFC 9001, 4.9.2).
-    pub(super) fn confirm(&mut self, now: Instant) {
+    pub(super) fn confirm(&mut self) {
         if self.progress < Progress::Confirmed {
             self.progress = Progress::Confirmed;
-            self.discard(Space::Initial, now);
-            self.discard(Space::Handshake, now);
+            self.discard(Space::Initial);
+            self.discard(Space::Handshake);
         }
     }
 
     /// Forgets the keys and packets of a space (RFC 9002, 6.4).
-    pub(super) fn discard(&mut self, space: Space, now: Instant) {
+    pub(super) fn discard(&mut self, space: Space) {
         match space {
             Space::Initial => self.keys.initial = None,
             Space::Handshake => self.keys.handshake = None,
             Space::Application => return,
         }
+        self.setup
+            .undecryptable
+            .retain(|kept| kept.level.space() != space);
         if let Some(mut state) = self.spaces.take(space) {
             self.path.controller.on_discarded(state.sent.discard());
             self.timer.reset();
         }
-        debug_assert!(now >= self.setup.started, "time runs forward");
     }
 
     fn feed_tls(&mut self, level: Level) -> Result<(), Error> {
@@ -130,7 +132,7 @@ impl Connection {
         if self.side.is_server() {
             // RFC 9001, 4.1.2: for a server, complete is confirmed.
             self.owes_handshake_done = true;
-            self.confirm(now);
+            self.confirm();
         }
         Ok(())
     }

@@ -47,7 +47,8 @@ impl Idle {
         if self.timeout.is_zero() {
             return None;
         }
-        self.since.checked_add(self.timeout.max(3 * pto))
+        self.since
+            .checked_add(self.timeout.max(pto.saturating_mul(3)))
     }
 }
 

@@ -37,20 +37,19 @@ impl Connection {
         } = datagram;
         self.stats.datagrams_received += 1;
         self.stats.bytes_received += wide(payload.len());
-        match &mut self.life {
-            Life::Open => {}
-            Life::Closing(closing) => {
-                closing.on_datagram();
-                self.path.amplification.on_received(wide(payload.len()));
-                return self.look_for_close(payload, now);
-            }
-            Life::Draining { .. } | Life::Closed => return,
-        }
         if remote != self.path.remote {
             self.stats.packets_dropped += 1;
             return;
         }
         self.path.amplification.on_received(wide(payload.len()));
+        match &mut self.life {
+            Life::Open => {}
+            Life::Closing(closing) => {
+                closing.on_datagram();
+                return self.look_for_close(payload, now);
+            }
+            Life::Draining { .. } | Life::Closed => return,
+        }
         let tail = ResetToken::at_end_of(payload);
         if !self.packets(payload, ecn, now) {
             self.look_for_reset(tail, now);
@@ -144,6 +143,10 @@ impl Connection {
         if header.kind == PacketKind::Short {
             return knows;
         }
+        // RFC 9000, 17.2.2: a server's Initial has no token; one that has is discarded.
+        if self.side.is_client() && !header.token.is_empty() {
+            return false;
+        }
         let first_flight = self.side.is_server() && header.dcid == self.setup.initial_dcid;
         let same_peer = self.setup.peer_cid.is_none_or(|cid| cid == header.scid);
         header.version == self.version && same_peer && (knows || first_flight)
@@ -155,10 +158,16 @@ impl Connection {
             let Ok(header) = parse_header(&kept.packet, self.local_cids.length()) else {
                 continue;
             };
-            if let Opened::Packet(opened) = self.unprotect(&mut kept.packet, &header, now) {
-                self.stats.packets_received += 1;
-                if let Err(error) = self.on_packet(&opened, &header, kept.ecn, now) {
-                    self.fail(error);
+            match self.unprotect(&mut kept.packet, &header, now) {
+                Opened::Packet(opened) => {
+                    self.stats.packets_received += 1;
+                    if let Err(error) = self.on_packet(&opened, &header, kept.ecn, now) {
+                        self.fail(error);
+                    }
+                }
+                Opened::Broken(error) => self.fail(error),
+                Opened::Early(_) | Opened::Duplicate | Opened::Dropped => {
+                    self.stats.packets_dropped += 1;
                 }
             }
         }

@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::Connection;
 use crate::{
     congestion::Congestion,
+    error::Error,
     recovery::{Losses, Lost},
     transmit::Space,
 };
@@ -16,6 +17,10 @@ impl Connection {
     /// [`Connection::process_output`] does it too; an embedder that reads and writes streams in between may call it
     /// earlier.
     pub fn settle(&mut self, now: Instant) {
+        if self.spaces.application.sent.is_overfull() {
+            let reason = "too much is left without an acknowledgment";
+            self.fail(Error::protocol(0, reason));
+        }
         if self.needs_loss_detection {
             self.needs_loss_detection = false;
             for space in Space::ALL {

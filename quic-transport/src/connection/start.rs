@@ -94,7 +94,7 @@ impl Connection {
             setup: Setup::new(dcid, dcid, None, now),
             session,
             path: Path::new(PathId::default(), remote, None, &config.path()),
-            local_cids: LocalCids::new(cid, reset_key),
+            local_cids: LocalCids::new(cid, reset_key).without_router(),
             peer_cid: dcid,
             random,
         };

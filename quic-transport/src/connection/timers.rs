@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     error::CloseReason,
+    limits::HALF_OPEN_TIMEOUT,
     recovery::{Expiry, TimerState},
     transmit::Space,
 };
@@ -18,9 +19,9 @@ const PROBES: u8 = 2;
 impl Connection {
     /// Acts on the deadlines that have passed at `now`.
     pub(super) fn expire(&mut self, now: Instant) {
-        let pto = self.pto();
+        let end = self.end_of_closing(now);
         if let Life::Closing(closing) = &mut self.life {
-            closing.until.get_or_insert(now + 3 * pto);
+            closing.until.get_or_insert(end);
         }
         match self.life.deadline() {
             Some(until) if until <= now => self.life = Life::Closed,
@@ -79,8 +80,16 @@ impl Connection {
     }
 
     fn handshake_deadline(&self) -> Option<Instant> {
-        (self.progress == Progress::Handshaking)
-            .then(|| self.setup.started + self.config.handshake_timeout)
+        let timeout = if self.path.amplification.is_validated() {
+            self.config.handshake_timeout
+        } else {
+            // Anyone can begin a handshake in the name of any address.
+            self.config.handshake_timeout.min(HALF_OPEN_TIMEOUT)
+        };
+        self.setup
+            .started
+            .checked_add(timeout)
+            .filter(|_| self.progress == Progress::Handshaking)
     }
 
     fn loss_deadline(&mut self, now: Instant) -> Option<(Instant, Expiry)> {

@@ -4,12 +4,15 @@
 use quic_common::Ecn;
 
 use super::Connection;
-use crate::{limits::UNDECRYPTABLE_PACKETS, wire::Level};
+use crate::{
+    limits::{UNDECRYPTABLE_PACKETS, UNDECRYPTABLE_SIZE},
+    wire::Level,
+};
 
 /// A packet as it arrived.
 #[derive(Debug)]
 pub(super) struct Undecryptable {
-    level: Level,
+    pub(super) level: Level,
     pub(super) ecn: Ecn,
     pub(super) packet: Vec<u8>,
 }
@@ -17,7 +20,9 @@ pub(super) struct Undecryptable {
 impl Connection {
     /// Keeps a copy of a packet whose keys will come, while there is room.
     pub(super) fn keep_undecryptable(&mut self, level: Level, packet: &[u8], ecn: Ecn) {
-        if self.setup.undecryptable.len() >= UNDECRYPTABLE_PACKETS {
+        if self.setup.undecryptable.len() >= UNDECRYPTABLE_PACKETS
+            || packet.len() > UNDECRYPTABLE_SIZE
+        {
             self.stats.packets_dropped += 1;
             return;
         }
