@@ -17,6 +17,9 @@ use crate::rtt::Rtt;
 /// How far out of order packets may be acknowledged at first (RFC 9002, 6.1.1).
 const INITIAL_THRESHOLD: u64 = 3;
 
+/// Ack-eliciting packets in flight of which one will be acknowledged soon, on any path that works.
+const ENOUGH_IN_FLIGHT: u64 = 8;
+
 /// The frame type of ACK.
 const ACK: u64 = 2;
 
@@ -384,10 +387,10 @@ impl SentPackets {
     }
 
     /// Whether so many packets in a row elicited no acknowledgment that the next should: else we would never learn
-    /// which of our ACKs have arrived (RFC 9000, 13.2.4). One that is in flight already does as well.
+    /// which of our ACKs have arrived (RFC 9000, 13.2.4). When some are in flight already, one more is no use.
     #[inline]
     pub(crate) const fn wants_ping(&self) -> bool {
-        self.quiet >= QUIET_PACKETS && self.eliciting == 0
+        self.quiet >= QUIET_PACKETS && self.eliciting < ENOUGH_IN_FLIGHT
     }
 
     /// Whether more packets are remembered than an honest peer lets pile up: it leaves ack-eliciting ones

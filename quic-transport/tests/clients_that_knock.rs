@@ -1,0 +1,296 @@
+//! The endpoint before a connection exists: clients that knock, under load or with nonsense (A05 to A07, A18).
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use quic_common::{BatchBuffer, Datagram, Ecn, Random};
+use quic_transport::{Config, Endpoint, EndpointConfig, Output, RetryPolicy, tls};
+use test_fixture::certificates::{WALL_CLOCK, ed25519};
+use test_fixture::ends::{ALPN, Client, Log, NAME, Server, Settings};
+use test_fixture::network::{Link, Party as _, Route, Transmit};
+use test_fixture::scripted::parameters::MAX_IDLE_TIMEOUT;
+use test_fixture::scripted::{Draft, Level, Parameters, ScriptedPeer, client_config, frames};
+use test_fixture::{CLIENT, CountingAllocator, Pair, SERVER, held_bytes};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Handshakes under way before new clients are asked for a token.
+const BEFORE_RETRY: u64 = 1024;
+
+fn server_address() -> SocketAddr {
+    ([192, 0, 2, 2], 443).into()
+}
+
+fn client_address(index: u64) -> SocketAddr {
+    ([198, 51, 100, 1], 1024 + u16::try_from(index).unwrap()).into()
+}
+
+struct Bench {
+    endpoint: Endpoint<Log>,
+    config: Config,
+    tls: tls::ServerConfig,
+    now: Instant,
+    buffer: BatchBuffer,
+}
+
+impl Bench {
+    fn new(retry: RetryPolicy) -> Self {
+        let settings = Settings::default();
+        let mut random = Random::from_seed([7; 32]);
+        let certificate = ed25519(&[NAME]);
+        let tls = tls::ServerConfig::new(certificate.chain, certificate.key, &[ALPN]).unwrap();
+        let now = test_fixture::network(&settings, Link::default()).now();
+        let config = EndpointConfig {
+            retry,
+            ..EndpointConfig::new(&mut random)
+        };
+        Self {
+            endpoint: Endpoint::new(config, random, now),
+            config: Config::default(),
+            tls: tls.wall_clock(tls::WallClock::manual(WALL_CLOCK)),
+            now,
+            buffer: BatchBuffer::new(),
+        }
+    }
+
+    fn input(&mut self, remote: SocketAddr, mut payload: Vec<u8>) {
+        let datagram = Datagram {
+            remote,
+            local: None,
+            ecn: Ecn::NotEct,
+            payload: &mut payload,
+        };
+        self.endpoint.input(datagram, self.now);
+    }
+
+    /// Accepts all, and returns how many.
+    fn accept(&mut self) -> usize {
+        let mut count = 0;
+        while let Some(incoming) = self.endpoint.next_incoming() {
+            let accepted =
+                self.endpoint
+                    .accept(incoming, &self.config, &self.tls, Log::default(), self.now);
+            count += usize::from(accepted.is_ok());
+        }
+        count
+    }
+
+    /// All that the endpoint has to send now, and when it wants to be asked again.
+    fn output(&mut self) -> (Vec<Vec<u8>>, Option<Duration>) {
+        let mut sent = Vec::new();
+        loop {
+            match self.endpoint.process_output(self.now, &mut self.buffer) {
+                Output::Datagrams(batch) => sent.extend(batch.segments().map(<[u8]>::to_vec)),
+                Output::Callback(time) => return (sent, Some(time)),
+                Output::None => return (sent, None),
+            }
+        }
+    }
+}
+
+/// A client; each index has its own connection IDs.
+fn client(index: u64, now: Instant) -> Client<Log> {
+    let mut seed = [9; 32];
+    seed[..8].copy_from_slice(&index.to_be_bytes());
+    let root = Settings::default()
+        .certificate
+        .chain
+        .last()
+        .unwrap()
+        .clone();
+    let tls = tls::ClientConfig::with_roots([root], &[ALPN]).unwrap();
+    let tls = tls.wall_clock(tls::WallClock::manual(WALL_CLOCK));
+    let random = Random::from_seed(seed);
+    Client::with_tls(
+        &tls,
+        &Config::default(),
+        (NAME, server_address()),
+        random,
+        now,
+    )
+}
+
+/// What a client sends now.
+fn sent(client: &mut Client<Log>, now: Instant) -> Vec<Vec<u8>> {
+    let mut buffer = BatchBuffer::new();
+    let mut sent = Vec::new();
+    while let Transmit::Batch(head) = client.transmit(now, &mut buffer) {
+        sent.extend(buffer.batch(head).segments().map(<[u8]>::to_vec));
+    }
+    sent
+}
+
+/// A client's first datagram.
+fn first_datagram(index: u64, now: Instant) -> Vec<u8> {
+    sent(&mut client(index, now), now).swap_remove(0)
+}
+
+/// An Initial packet to a destination of its own, sealed, with a piece of a ClientHello that is never completed.
+fn incomplete(index: u64) -> Vec<u8> {
+    let certificate = ed25519(&[NAME]);
+    let config = client_config(certificate.chain.last().unwrap(), &[ALPN]);
+    let seed = u8::try_from(index % 251).unwrap();
+    let mut peer =
+        ScriptedPeer::client(config, NAME, Parameters::generous(), server_address(), seed);
+    let hello = peer.take_crypto(Level::Initial);
+    peer.seal(&Draft::new(
+        Level::Initial,
+        &frames::crypto(0, hello.get(..100).unwrap()),
+    ))
+}
+
+/// RFC 9000, 5.2.2: copies of a first datagram are one client, whether they come before it is accepted or after.
+#[test]
+fn copies_of_a_first_datagram_make_one_connection() {
+    let mut bench = Bench::new(RetryPolicy::UnderLoad);
+    let datagram = first_datagram(1, bench.now);
+    for _ in 0..20 {
+        bench.input(client_address(1), datagram.clone());
+    }
+    assert_eq!(bench.accept(), 1);
+    for _ in 0..20 {
+        bench.input(client_address(1), datagram.clone());
+    }
+    assert_eq!((bench.accept(), bench.endpoint.len()), (0, 1));
+    // Nor do copies from elsewhere disturb it.
+    bench.input(client_address(2), datagram);
+    assert_eq!((bench.accept(), bench.endpoint.len()), (0, 1));
+}
+
+/// A07. What can't be opened with the keys of its own connection ID leaves nothing behind.
+#[test]
+fn nonsense_leaves_nothing_behind() {
+    let mut bench = Bench::new(RetryPolicy::UnderLoad);
+    for index in 0..100_u64 {
+        let mut datagram = first_datagram(1, bench.now);
+        // Another destination, and so other keys.
+        datagram
+            .get_mut(6..14)
+            .unwrap()
+            .copy_from_slice(&index.to_be_bytes());
+        bench.input(client_address(1), datagram);
+    }
+    assert_eq!(bench.accept(), 0);
+    let (sent, wait) = bench.output();
+    assert!(sent.is_empty() && wait.is_none(), "{wait:?}");
+}
+
+/// B17, RFC 9000, 8.1: a ClientHello that isn't completed is forgotten after 10 seconds.
+#[test]
+fn half_a_client_hello_is_forgotten() {
+    let mut bench = Bench::new(RetryPolicy::UnderLoad);
+    let datagram = incomplete(3);
+    bench.input(client_address(1), datagram.clone());
+    assert_eq!(bench.accept(), 0);
+    let (sent, wait) = bench.output();
+    assert!(sent.is_empty());
+    assert_eq!(wait, Some(SECOND * 10));
+    bench.now += SECOND * 4;
+    bench.input(client_address(1), datagram);
+    assert_eq!(
+        bench.output().1,
+        Some(SECOND * 6),
+        "more doesn't prolong it"
+    );
+    bench.now += SECOND * 6;
+    assert_eq!(bench.output().1, None);
+}
+
+/// A07. What a client that never completes its ClientHello can make us hold.
+#[test]
+fn a_half_open_client_holds_little_memory() {
+    let mut bench = Bench::new(RetryPolicy::UnderLoad);
+    let head = incomplete(4);
+    let start = held_bytes();
+    let mut most = 0;
+    for size in (1200..60_000).step_by(100) {
+        let mut datagram = head.clone();
+        datagram.resize(size, 0x55);
+        bench.input(client_address(1), datagram);
+        most = most.max(held_bytes() - start);
+    }
+    assert!((16 << 10..64 << 10).contains(&most), "{most}");
+    bench.now += SECOND * 11;
+    assert_eq!(bench.output().1, None);
+}
+
+/// A06. RFC 9000, 8.1.2: beyond 1024 handshakes new clients are asked for a token, and one that has it gets in.
+#[test]
+fn under_load_clients_need_a_token() {
+    let mut bench = Bench::new(RetryPolicy::UnderLoad);
+    let now = bench.now;
+    for index in 0..BEFORE_RETRY {
+        bench.input(client_address(index), first_datagram(index, now));
+    }
+    assert_eq!(bench.endpoint.stats().retries, 0, "at the limit");
+    let address = client_address(BEFORE_RETRY);
+    let mut late = client(BEFORE_RETRY, now);
+    for datagram in sent(&mut late, now) {
+        bench.input(address, datagram);
+    }
+    assert_eq!(bench.endpoint.stats().retries, 1, "beyond the limit");
+    let (replies, _) = bench.output();
+    let [mut retry] = <[Vec<u8>; 1]>::try_from(replies).unwrap();
+    assert!(retry.len() < 1200);
+    let datagram = Datagram {
+        remote: server_address(),
+        local: None,
+        ecn: Ecn::NotEct,
+        payload: &mut retry,
+    };
+    late.connection.input(datagram, now);
+    let again = sent(&mut late, now);
+    // The token is good for one address only.
+    bench.input(
+        client_address(BEFORE_RETRY + 1),
+        again.first().unwrap().clone(),
+    );
+    assert_eq!(bench.endpoint.stats().retries, 2);
+    for datagram in again {
+        bench.input(address, datagram);
+    }
+    assert_eq!(bench.endpoint.stats().retries, 2);
+    let mut validated = 0;
+    while let Some(incoming) = bench.endpoint.next_incoming() {
+        validated += usize::from(incoming.is_validated());
+    }
+    assert_eq!(validated, 1);
+}
+
+/// Wake-ups that a peer brings forward again and again leave no entries behind.
+#[test]
+fn wake_ups_that_move_leave_nothing_behind() {
+    let hour = Duration::from_hours(1);
+    let mut settings = Settings::default();
+    settings.server.idle_timeout = hour;
+    let mut parameters = Parameters::generous();
+    parameters.set(MAX_IDLE_TIMEOUT, u64::try_from(hour.as_millis()).unwrap());
+    let mut pair = Pair::<ScriptedPeer, Server<Log>>::scripted_client(
+        &settings,
+        parameters,
+        Link::delayed(Duration::from_millis(1)),
+    );
+    pair.handshake();
+    let route = Route {
+        source: pair.network.address(CLIENT),
+        destination: pair.network.address(SERVER),
+    };
+    // The next wake-up is the acknowledgment's, and then that of idleness.
+    let rounds = |pair: &mut Pair<ScriptedPeer, Server<Log>>| {
+        for _ in 0..5000 {
+            let packet = pair.client.seal(&Draft::new(Level::OneRtt, &[1]));
+            pair.network.inject(route, Ecn::NotEct, &packet);
+            pair.run(Duration::from_millis(30));
+        }
+        pair.client.forget();
+    };
+    rounds(&mut pair);
+    let start = held_bytes();
+    rounds(&mut pair);
+    let more = held_bytes() - start;
+    assert!(more < 200_000, "{more}");
+}
