@@ -2,6 +2,9 @@
 //! acknowledgements and stream copies included; beside it, what sealing and opening such a packet takes alone.
 //!
 //! Each round measures both, so that the difference is not one between two states of the machine.
+//!
+//! With a number as its argument it transfers so many packets and measures nothing, for a profiler that counts
+//! instructions: the difference between two runs is exact.
 #![expect(
     clippy::unwrap_used,
     clippy::print_stdout,
@@ -17,6 +20,8 @@ use test_fixture::network::Link;
 use test_fixture::{Bulk, Pair};
 
 const PACKETS: u64 = 100_000;
+/// After so many packets windows and buffers have their size.
+const WARM_UP: u64 = 20_000;
 const ROUNDS: usize = 15;
 const PACKET: usize = 1200;
 
@@ -24,10 +29,14 @@ fn main() {
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
+    if let Some(packets) = std::env::args().find_map(|argument| argument.parse().ok()) {
+        transfer(&mut pair(), packets);
+        return;
+    }
     let mut pair = pair();
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
-        let packet = transfer(&mut pair);
+        let packet = transfer(&mut pair, PACKETS);
         let aeads = aeads();
         rounds.push((packet, aeads));
     }
@@ -55,17 +64,17 @@ fn pair() -> Pair<Client<Bulk>, Server<Bulk>> {
     } = &mut pair.client;
     application.skips_check = true;
     application.request(connection, 1 << 50, 0).unwrap();
-    transfer(&mut pair);
+    transfer(&mut pair, WARM_UP);
     pair
 }
 
 /// Nanoseconds for each packet that carries data.
-fn transfer(pair: &mut Pair<Client<Bulk>, Server<Bulk>>) -> f64 {
+fn transfer(pair: &mut Pair<Client<Bulk>, Server<Bulk>>, count: u64) -> f64 {
     let packets =
         |pair: &Pair<Client<Bulk>, Server<Bulk>>| pair.client.connection.stats().packets_received;
     let first = packets(pair);
     let start = Instant::now();
-    pair.run_until(|pair| packets(pair) - first >= PACKETS);
+    pair.run_until(|pair| packets(pair) - first >= count);
     per_packet(start.elapsed(), packets(pair) - first)
 }
 
