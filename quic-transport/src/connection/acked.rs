@@ -7,7 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::Connection;
 use crate::{
-    congestion::Congestion, error::Error, recovery::Acked, tls::Phase, transmit::Space,
+    congestion::Congestion,
+    error::Error,
+    recovery::Acked,
+    tls::Phase,
+    transmit::{Run, Space},
     wire::AckFrame,
 };
 
@@ -56,25 +60,33 @@ impl Connection {
     fn on_newly_acked(&mut self, acked: &[Acked], ack: &AckFrame<'_>, space: Space, now: Instant) {
         self.update_rtt(acked, ack, space, now);
         self.timer.on_acked(self.handshake_progress());
-        for Acked { packet, .. } in acked {
-            if packet.is_in_flight() {
-                self.path.controller.on_acked(packet.size, packet.sent);
-            }
-            if packet.is_mtu_probe() {
-                self.path.on_mtu_probe_acked(packet.size);
-            }
-            let frames = packet.frames_start..packet.frames_start + u64::from(packet.frames_count);
-            for index in frames {
-                if let Some(frame) = self
-                    .spaces
-                    .get(space)
-                    .and_then(|state| state.log.get(index))
-                {
-                    self.on_frame_acked(space, frame);
+        let Some(state) = self.spaces.get_mut(space) else {
+            return;
+        };
+        // Nothing that is told of a frame's fate looks at the records.
+        let log = std::mem::take(&mut state.log);
+        let mut run = Run::default();
+        // The ranges of a frame descend. Data is released in one piece when it is told of in ascending order.
+        for range in acked.chunk_by(|one, next| one.number < next.number).rev() {
+            for Acked { packet, .. } in range {
+                if packet.is_in_flight() {
+                    self.path.controller.on_acked(packet.size, packet.sent);
+                }
+                if packet.is_mtu_probe() {
+                    self.path.on_mtu_probe_acked(packet.size);
+                }
+                for frame in packet.frames().filter_map(|index| log.get(index)) {
+                    if let Some(complete) = run.push(frame) {
+                        self.on_frame_acked(space, complete);
+                    }
                 }
             }
         }
+        if let Some(frame) = run.take() {
+            self.on_frame_acked(space, frame);
+        }
         if let Some(state) = self.spaces.get_mut(space) {
+            state.log = log;
             state.release_frames();
         }
     }
@@ -109,7 +121,7 @@ impl Connection {
 
     /// RFC 9002, 5.1: a sample needs the largest acknowledged packet to be new, and an ack-eliciting one among them.
     fn update_rtt(&mut self, acked: &[Acked], ack: &AckFrame<'_>, space: Space, now: Instant) {
-        let largest = acked.iter().find(|acked| acked.number == ack.largest);
+        let largest = acked.iter().rfind(|acked| acked.number == ack.largest);
         let Some(largest) =
             largest.filter(|_| acked.iter().any(|acked| acked.packet.is_ack_eliciting()))
         else {

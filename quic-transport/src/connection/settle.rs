@@ -96,7 +96,7 @@ impl Connection {
             if packet.is_mtu_probe() {
                 self.path.mtu.on_probe_lost(packet.size);
             }
-            for index in packet.frames_start..packet.frames_start + u64::from(packet.frames_count) {
+            for index in packet.frames() {
                 if let Some(frame) = self
                     .spaces
                     .get(space)

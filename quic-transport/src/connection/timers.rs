@@ -131,7 +131,7 @@ impl Connection {
         };
         let oldest = state.sent.eliciting().next();
         let Some((_, packet)) = oldest else { return };
-        for index in packet.frames_start..packet.frames_start + u64::from(packet.frames_count) {
+        for index in packet.frames() {
             if let Some(frame) = self
                 .spaces
                 .get(space)

@@ -1,6 +1,6 @@
 //! What is remembered of a packet in flight, [RFC 9002, appendix A.1.1](https://www.rfc-editor.org/rfc/rfc9002#appendix-A.1.1).
 
-use std::time::Instant;
+use std::{ops::Range, time::Instant};
 
 use crate::transmit::PathId;
 
@@ -57,6 +57,12 @@ impl PacketFlags {
 }
 
 impl SentPacket {
+    /// The indices of its records.
+    #[inline]
+    pub(crate) fn frames(&self) -> Range<u64> {
+        self.frames_start..self.frames_start.saturating_add(self.frames_count.into())
+    }
+
     /// Whether the peer must acknowledge it.
     #[inline]
     pub(crate) const fn is_ack_eliciting(&self) -> bool {

@@ -180,8 +180,40 @@ impl SentPackets {
         let (first, last) = range.into_inner();
         self.largest_acked = self.largest_acked.max(Some(last));
         let position = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        let mut at = position(first.saturating_sub(self.base));
+        let at = position(first.saturating_sub(self.base));
         let end = position(last.saturating_add(1).saturating_sub(self.base)).min(self.slots.len());
+        if at == 0 {
+            self.take_oldest(end, acked);
+        } else {
+            self.take_between(at, end, acked);
+        }
+        self.trim();
+    }
+
+    /// Takes the `count` oldest slots, which is how nearly all packets are acknowledged.
+    fn take_oldest(&mut self, count: usize, acked: &mut Vec<Acked>) {
+        let (mut bytes, mut eliciting, mut any) = (0_u64, 0_u64, false);
+        for (number, slot) in (self.base..).zip(self.slots.drain(..count)) {
+            match slot {
+                Slot::InFlight(packet) => {
+                    bytes = bytes.saturating_add(packet.size.into());
+                    eliciting = eliciting.saturating_add(packet.is_ack_eliciting().into());
+                    any = true;
+                    acked.push(Acked { number, packet });
+                }
+                Slot::Settled { acked, .. } => any |= acked,
+            }
+        }
+        self.base = self.base.saturating_add(index(count));
+        self.in_flight = self.in_flight.saturating_sub(bytes);
+        self.eliciting = self.eliciting.saturating_sub(eliciting);
+        if any {
+            self.loss_run = None;
+        }
+    }
+
+    /// Takes the packets in flight from slot `at` to slot `end`.
+    fn take_between(&mut self, mut at: usize, end: usize, acked: &mut Vec<Acked>) {
         while at < end {
             let Some(slot) = self.slots.get_mut(at) else {
                 return;
@@ -201,7 +233,6 @@ impl SentPackets {
                 Slot::Settled { run, .. } => at = self.join_runs(at, run),
             }
         }
-        self.trim();
     }
 
     /// Joins the run at `at` with the one behind it, so that the next search takes both in one step; returns where

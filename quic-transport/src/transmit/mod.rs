@@ -6,10 +6,12 @@
 
 mod space;
 mod sent_frame;
+mod run;
 mod frame_log;
 mod packet_writer;
 
 pub(crate) use frame_log::FrameLog;
 pub(crate) use packet_writer::{PacketWriter, Written};
+pub(crate) use run::Run;
 pub(crate) use sent_frame::SentFrame;
 pub(crate) use space::{PathId, SPACES, Space};

@@ -95,6 +95,40 @@ impl SentFrame {
     pub(crate) const fn is_ack_eliciting(&self) -> bool {
         !matches!(self, Self::Ack { .. })
     }
+
+    /// Makes this record stand for `next` too, if both are of the same stream's data and `next` begins where this one
+    /// ends; returns whether it did.
+    #[inline]
+    pub(super) fn join(&mut self, next: Self) -> bool {
+        let Self::Stream {
+            id,
+            offset,
+            length,
+            fin: fin @ false,
+        } = self
+        else {
+            return false;
+        };
+        let Self::Stream {
+            id: next_id,
+            offset: next_offset,
+            length: next_length,
+            fin: next_fin,
+        } = next
+        else {
+            return false;
+        };
+        let end = offset.saturating_add(u64::from(*length));
+        let Some(joined) = length
+            .checked_add(next_length)
+            .filter(|_| *id == next_id && end == next_offset)
+        else {
+            return false;
+        };
+        *length = joined;
+        *fin = next_fin;
+        true
+    }
 }
 
 #[cfg(test)]
