@@ -10,17 +10,17 @@ use crate::{
     error::Error,
     tls::Phase,
     transmit::Space,
-    wire::{AllowedFrames, ConnectionId, Frame, Frames, Level, PacketHeader},
+    wire::{AllowedFrames, ConnectionId, Frame, Frames, Level},
 };
 
 /// What all frames of a packet have in common.
 #[derive(Clone, Copy, Debug)]
-struct Carrier {
+struct Carrier<'c> {
     level: Level,
     space: Space,
     allowed: AllowedFrames,
     phase: Phase,
-    dcid: ConnectionId,
+    dcid: &'c ConnectionId,
     now: Instant,
 }
 
@@ -44,7 +44,7 @@ impl Connection {
     pub(super) fn on_packet(
         &mut self,
         packet: &Packet<'_>,
-        header: &PacketHeader,
+        dcid: &ConnectionId,
         ecn: Ecn,
         now: Instant,
     ) -> Result<(), Error> {
@@ -53,17 +53,31 @@ impl Connection {
             space: packet.level.space(),
             allowed: AllowedFrames::new(packet.level, self.side.peer()),
             phase: packet.phase,
-            dcid: header.dcid,
+            dcid,
             now,
         };
-        if packet.level != Level::OneRtt {
-            self.on_long_packet(packet.level, header);
-        }
         let mut is_ack_eliciting = false;
         for frame in Frames::new(packet.payload)? {
             let frame = frame?;
+            let frame_type = frame.frame_type();
+            if !carrier.allowed.contains(frame_type) {
+                return Err(Error::protocol(
+                    frame_type,
+                    "not permitted in this packet type",
+                ));
+            }
             is_ack_eliciting |= frame.is_ack_eliciting();
-            self.on_frame(&frame, &carrier)?;
+            if let Frame::Stream {
+                id,
+                offset,
+                data,
+                fin,
+            } = frame
+            {
+                self.streams.on_stream(id, offset, data, fin)?;
+            } else {
+                self.on_other_frame(&frame, &carrier)?;
+            }
         }
         if let Some(space) = self.spaces.get_mut(carrier.space) {
             space
@@ -74,23 +88,13 @@ impl Connection {
         Ok(())
     }
 
-    #[inline]
-    fn on_frame(&mut self, frame: &Frame<'_>, carrier: &Carrier) -> Result<(), Error> {
-        if !carrier.allowed.contains(frame.frame_type()) {
-            return Err(Error::protocol(
-                frame.frame_type(),
-                "not permitted in this packet type",
-            ));
-        }
+    /// Frames that aren't most of the traffic.
+    #[inline(never)] // What runs for each packet needs the registers.
+    fn on_other_frame(&mut self, frame: &Frame<'_>, carrier: &Carrier<'_>) -> Result<(), Error> {
         match frame {
-            Frame::Stream {
-                id,
-                offset,
-                data,
-                fin,
-            } => self.streams.on_stream(*id, *offset, data, *fin),
             Frame::Ack(ack) => self.on_ack(ack, carrier.space, carrier.phase, carrier.now),
-            Frame::Padding { .. } | Frame::Ping => Ok(()),
+            // Data has been seen to.
+            Frame::Padding { .. } | Frame::Ping | Frame::Stream { .. } => Ok(()),
             Frame::Crypto { offset, data } => {
                 self.on_crypto(*offset, data, carrier.level, carrier.now)
             }
@@ -129,7 +133,7 @@ impl Connection {
 
     /// Frames about addresses. What the peer lacks, and says so, comes with the data that it lacks it for; tokens
     /// aren't stored; and no challenge was sent, so that no response can match one (RFC 9000, 19.18).
-    fn on_rare_frame(&mut self, frame: &Frame<'_>, carrier: &Carrier) -> Result<(), Error> {
+    fn on_rare_frame(&mut self, frame: &Frame<'_>, carrier: &Carrier<'_>) -> Result<(), Error> {
         if let Frame::NewConnectionId {
             sequence,
             retire_prior_to,
@@ -145,7 +149,7 @@ impl Connection {
             });
         }
         if let Frame::RetireConnectionId { sequence } = *frame {
-            self.local_cids.on_retire(sequence, &carrier.dcid)?;
+            self.local_cids.on_retire(sequence, carrier.dcid)?;
             self.local_cids
                 .replenish(self.peer.cid_limit, &mut self.random);
         }

@@ -5,11 +5,18 @@ use std::time::Instant;
 
 use quic_common::{Datagram, Ecn};
 
-use super::{Connection, life::Life, unprotect::Opened};
+use super::{
+    Connection,
+    life::Life,
+    unprotect::{Opened, Packet, Unprocessed},
+};
 use crate::{
     error::CloseReason,
     limits::COALESCED_PACKETS,
-    wire::{ConnectionId, Level, PacketHeader, PacketKind, ResetToken, parse_header, wide},
+    wire::{
+        ConnectionId, Level, PacketHeader, PacketKind, ResetToken, parse_header, parse_short_cid,
+        wide,
+    },
 };
 
 impl Connection {
@@ -57,7 +64,41 @@ impl Connection {
     }
 
     /// Processes the packets of a datagram; returns whether any of them could be opened, or may be later.
-    fn packets(&mut self, mut rest: &mut [u8], ecn: Ecn, now: Instant) -> bool {
+    ///
+    /// Nearly all datagrams hold one packet with a short header, which goes on to their end.
+    #[inline]
+    fn packets(&mut self, datagram: &mut [u8], ecn: Ecn, now: Instant) -> bool {
+        match parse_short_cid(datagram, self.local_cids.length()) {
+            Ok(dcid) => self.short_packet(datagram, &dcid, ecn, now),
+            Err(_) => self.coalesced_packets(datagram, ecn, now),
+        }
+    }
+
+    #[inline]
+    fn short_packet(
+        &mut self,
+        packet: &mut [u8],
+        dcid: &ConnectionId,
+        ecn: Ecn,
+        now: Instant,
+    ) -> bool {
+        if !self.local_cids.contains(dcid) {
+            self.stats.packets_dropped += 1;
+            return false;
+        }
+        match self.unprotect_short(packet, dcid.len() + 1, now) {
+            Opened::Packet(opened) => {
+                self.stats.packets_received += 1;
+                if let Err(error) = self.on_packet(&opened, dcid, ecn, now) {
+                    self.fail(error);
+                }
+                true
+            }
+            Opened::Not(not) => self.on_not_opened(not, packet, ecn),
+        }
+    }
+
+    fn coalesced_packets(&mut self, mut rest: &mut [u8], ecn: Ecn, now: Instant) -> bool {
         let mut first_dcid: Option<ConnectionId> = None;
         let mut any = false;
         for _ in 0..COALESCED_PACKETS {
@@ -87,18 +128,16 @@ impl Connection {
         match header.kind {
             PacketKind::VersionNegotiation => self.on_version_negotiation(packet, header),
             PacketKind::Retry => self.on_retry(packet, header),
-            PacketKind::Initial
-            | PacketKind::Handshake
-            | PacketKind::ZeroRtt
-            | PacketKind::Short => {
-                return self.protected_packet(packet, header, ecn, now);
+            PacketKind::Initial | PacketKind::Handshake | PacketKind::ZeroRtt => {
+                return self.long_packet(packet, header, ecn, now);
             }
+            PacketKind::Short => return self.short_packet(packet, &header.dcid, ecn, now),
             PacketKind::Unsupported => self.stats.packets_dropped += 1,
         }
         true
     }
 
-    fn protected_packet(
+    fn long_packet(
         &mut self,
         packet: &mut [u8],
         header: &PacketHeader,
@@ -111,38 +150,43 @@ impl Connection {
         }
         match self.unprotect(packet, header, now) {
             Opened::Packet(opened) => {
-                self.stats.packets_received += 1;
-                if let Err(error) = self.on_packet(&opened, header, ecn, now) {
-                    self.fail(error);
-                }
+                self.on_opened(&opened, header, ecn, now);
                 self.replay_undecryptable(now);
                 true
             }
-            Opened::Early(level) => {
-                self.keep_undecryptable(level, packet, ecn);
-                true
-            }
-            Opened::Duplicate => {
-                self.stats.packets_dropped += 1;
-                true
-            }
-            Opened::Dropped => {
-                self.stats.packets_dropped += 1;
-                false
-            }
-            Opened::Broken(error) => {
-                self.fail(error);
-                true
-            }
+            Opened::Not(not) => self.on_not_opened(not, packet, ecn),
         }
     }
 
-    /// Whether the header is one that the peer may use on this connection.
+    /// Processes an authentic packet of any kind.
+    fn on_opened(&mut self, opened: &Packet<'_>, header: &PacketHeader, ecn: Ecn, now: Instant) {
+        self.stats.packets_received += 1;
+        if opened.level != Level::OneRtt {
+            self.on_long_packet(opened.level, header);
+        }
+        if let Err(error) = self.on_packet(opened, &header.dcid, ecn, now) {
+            self.fail(error);
+        }
+    }
+
+    /// Returns whether the packet was one of the peer's, or may turn out to be.
+    #[cold]
+    fn on_not_opened(&mut self, not: Unprocessed, packet: &[u8], ecn: Ecn) -> bool {
+        match not {
+            Unprocessed::Early(level) => self.keep_undecryptable(level, packet, ecn),
+            Unprocessed::Broken(error) => self.fail(error),
+            Unprocessed::Duplicate => self.stats.packets_dropped += 1,
+            Unprocessed::Dropped => {
+                self.stats.packets_dropped += 1;
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Whether the header is a long one that the peer may use on this connection.
     fn is_ours(&self, header: &PacketHeader) -> bool {
         let knows = self.local_cids.contains(&header.dcid);
-        if header.kind == PacketKind::Short {
-            return knows;
-        }
         // RFC 9000, 17.2.2: a server's Initial has no token; one that has is discarded.
         if self.side.is_client() && !header.token.is_empty() {
             return false;
@@ -152,23 +196,16 @@ impl Connection {
         header.version == self.version && same_peer && (knows || first_flight)
     }
 
-    /// Processes the packets that waited for the keys that have come since.
+    /// Processes the packets that waited for the keys that have come since: packets with long headers bring them.
     fn replay_undecryptable(&mut self, now: Instant) {
         while let Some(mut kept) = self.take_decryptable() {
             let Ok(header) = parse_header(&kept.packet, self.local_cids.length()) else {
                 continue;
             };
             match self.unprotect(&mut kept.packet, &header, now) {
-                Opened::Packet(opened) => {
-                    self.stats.packets_received += 1;
-                    if let Err(error) = self.on_packet(&opened, &header, kept.ecn, now) {
-                        self.fail(error);
-                    }
-                }
-                Opened::Broken(error) => self.fail(error),
-                Opened::Early(_) | Opened::Duplicate | Opened::Dropped => {
-                    self.stats.packets_dropped += 1;
-                }
+                Opened::Packet(opened) => self.on_opened(&opened, &header, kept.ecn, now),
+                Opened::Not(Unprocessed::Broken(error)) => self.fail(error),
+                Opened::Not(_) => self.stats.packets_dropped += 1,
             }
         }
     }

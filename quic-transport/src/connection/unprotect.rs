@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use super::{Connection, space::SpaceOf as _};
 use crate::{
+    ack::ReceivedPackets,
     error::Error,
-    tls::{CipherSuite, NotOpened, Phase},
+    tls::{self, CipherSuite, HeaderKey, Phase},
     wire::{Level, PacketHeader, PacketNumber, has_reserved_bits, key_phase_bit},
 };
 
@@ -17,6 +18,13 @@ use crate::{
 pub(super) enum Opened<'p> {
     /// It is authentic and new.
     Packet(Packet<'p>),
+    /// It is not to be processed, or not now.
+    Not(Unprocessed),
+}
+
+/// Why a packet is not processed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unprocessed {
     /// Its keys are still to come.
     Early(Level),
     /// It is authentic and was processed before.
@@ -45,129 +53,142 @@ struct Unmasked {
 
 impl Connection {
     /// Removes the protection of `packet`, whose header was parsed to `header`.
-    #[inline]
     pub(super) fn unprotect<'p>(
         &mut self,
         packet: &'p mut [u8],
         header: &PacketHeader,
         now: Instant,
     ) -> Opened<'p> {
-        let Some(level) = header.kind.level() else {
-            return Opened::Dropped;
-        };
-        let space = level.space();
-        let largest = self
-            .spaces
-            .get(space)
-            .and_then(|space| space.received.largest());
-        let opened = if level == Level::OneRtt {
-            self.open_one_rtt(packet, header.number_offset, largest, now)
-        } else {
-            self.open_long(level, packet, header.number_offset, largest)
-        };
-        let (unmasked, payload, phase) = match opened {
-            Ok(parts) => parts,
-            Err(not) => return not,
-        };
-        // RFC 9000, 17.2 and 17.3.1: checked only after the packet is authenticated.
-        if has_reserved_bits(unmasked.first) {
-            return Opened::Broken(Error::protocol(0, "reserved header bits are set"));
+        match header.kind.level() {
+            Some(Level::OneRtt) => self.unprotect_short(packet, header.number_offset, now),
+            Some(level) => self.unprotect_long(level, packet, header.number_offset),
+            None => Opened::Not(Unprocessed::Dropped),
         }
-        if self
-            .spaces
-            .get(space)
-            .is_none_or(|space| space.received.is_duplicate(unmasked.number))
-        {
-            return Opened::Duplicate;
-        }
-        Opened::Packet(Packet {
-            level,
-            number: unmasked.number,
-            payload,
-            phase,
-        })
     }
 
+    /// Removes the protection of a packet with a short header.
     #[inline]
-    fn open_one_rtt<'p>(
+    pub(super) fn unprotect_short<'p>(
         &mut self,
         packet: &'p mut [u8],
         number_offset: usize,
-        largest: Option<u64>,
         now: Instant,
-    ) -> Result<(Unmasked, &'p [u8], Phase), Opened<'p>> {
-        if !self.keys.can_open(Level::OneRtt) {
-            return Err(Opened::Early(Level::OneRtt));
-        }
-        let Some(keys) = self.keys.one_rtt.as_mut() else {
-            return Err(Opened::Dropped);
+    ) -> Opened<'p> {
+        let Some(keys) = self
+            .keys
+            .one_rtt
+            .as_mut()
+            .filter(|_| self.keys.opens_one_rtt)
+        else {
+            return Opened::Not(Unprocessed::Early(Level::OneRtt));
         };
-        let suite = keys.suite();
-        let Some(unmasked) = unmask(keys.remote_header(), packet, number_offset, largest) else {
-            return Err(Opened::Dropped);
+        let received = &self.spaces.application.received;
+        let header_key = keys.remote_header();
+        let Some(unmasked) = unmask(header_key, packet, number_offset, received.largest()) else {
+            return Opened::Not(Unprocessed::Dropped);
         };
-        match keys.open(
-            unmasked.number,
-            key_phase_bit(unmasked.first),
-            unmasked.header_length,
-            packet,
-        ) {
-            Ok(opened) => {
-                if matches!(opened.phase, Phase::Updated | Phase::Confirmed) {
-                    self.drop_old_keys_at =
-                        now.checked_add(3 * self.path.rtt.pto_base(self.peer.max_ack_delay));
-                }
-                Ok((unmasked, opened.payload, opened.phase))
+        let bit = key_phase_bit(unmasked.first);
+        let opened = match keys.open(unmasked.number, bit, unmasked.header_length, packet) {
+            Ok(opened) => opened,
+            Err(tls::NotOpened::Forged) => {
+                let suite = keys.suite();
+                return self.on_forged(suite);
             }
-            Err(NotOpened::Forged) => Err(self.on_forged(suite)),
-            Err(NotOpened::Invalid(error)) => Err(Opened::Broken(error)),
+            Err(tls::NotOpened::Invalid(error)) => return Opened::Not(Unprocessed::Broken(error)),
+        };
+        if opened.phase != Phase::Current {
+            self.on_other_phase(opened.phase, now);
         }
+        let packet = Packet {
+            level: Level::OneRtt,
+            number: unmasked.number,
+            payload: opened.payload,
+            phase: opened.phase,
+        };
+        packet.admit(&unmasked, &self.spaces.application.received)
     }
 
-    fn open_long<'p>(
+    fn unprotect_long<'p>(
         &mut self,
         level: Level,
         packet: &'p mut [u8],
         number_offset: usize,
-        largest: Option<u64>,
-    ) -> Result<(Unmasked, &'p [u8], Phase), Opened<'p>> {
+    ) -> Opened<'p> {
         let Some(keys) = self.keys.of_handshake(level) else {
             let is_early = level == Level::Handshake && self.keys.one_rtt.is_none();
-            return Err(if is_early {
-                Opened::Early(level)
+            return Opened::Not(if is_early {
+                Unprocessed::Early(level)
             } else {
-                Opened::Dropped
+                Unprocessed::Dropped
             });
         };
-        let suite = keys.suite();
-        let Some(unmasked) = unmask(&keys.remote.header, packet, number_offset, largest) else {
-            return Err(Opened::Dropped);
+        let Some(state) = self.spaces.get(level.space()) else {
+            return Opened::Not(Unprocessed::Dropped);
+        };
+        let received = &state.received;
+        let header_key = &keys.remote.header;
+        let Some(unmasked) = unmask(header_key, packet, number_offset, received.largest()) else {
+            return Opened::Not(Unprocessed::Dropped);
         };
         match keys
             .remote
             .packet
             .open(unmasked.number, unmasked.header_length, packet)
         {
-            Some(payload) => Ok((unmasked, payload, Phase::Current)),
+            Some(payload) => Packet {
+                level,
+                number: unmasked.number,
+                payload,
+                phase: Phase::Current,
+            }
+            .admit(&unmasked, received),
             // Anyone can make up an Initial, so these say nothing of an attack on the keys.
-            None if level == Level::Initial => Err(Opened::Dropped),
-            None => Err(self.on_forged(suite)),
+            None if level == Level::Initial => Opened::Not(Unprocessed::Dropped),
+            None => {
+                let suite = keys.suite();
+                self.on_forged(suite)
+            }
+        }
+    }
+
+    /// The packet came before or after a key update: once the peer has made one too, the old keys may go.
+    #[cold]
+    fn on_other_phase(&mut self, phase: Phase, now: Instant) {
+        if matches!(phase, Phase::Updated | Phase::Confirmed) {
+            self.drop_old_keys_at =
+                now.checked_add(3 * self.path.rtt.pto_base(self.peer.max_ack_delay));
         }
     }
 
     /// RFC 9001, 6.6: too many forgeries end the connection.
     #[cold]
     const fn on_forged(&mut self, suite: CipherSuite) -> Opened<'static> {
-        match self.forgeries.on_forged(suite) {
-            Ok(()) => Opened::Dropped,
-            Err(error) => Opened::Broken(error),
+        Opened::Not(match self.forgeries.on_forged(suite) {
+            Ok(()) => Unprocessed::Dropped,
+            Err(error) => Unprocessed::Broken(error),
+        })
+    }
+}
+
+impl<'p> Packet<'p> {
+    /// What is checked only after the packet is authenticated.
+    #[inline]
+    fn admit(self, unmasked: &Unmasked, received: &ReceivedPackets) -> Opened<'p> {
+        // RFC 9000, 17.2 and 17.3.1.
+        if has_reserved_bits(unmasked.first) {
+            let error = Error::protocol(0, "reserved header bits are set");
+            return Opened::Not(Unprocessed::Broken(error));
         }
+        if received.is_duplicate(self.number) {
+            return Opened::Not(Unprocessed::Duplicate);
+        }
+        Opened::Packet(self)
     }
 }
 
 #[inline]
 fn unmask(
-    key: &crate::tls::HeaderKey,
+    key: &HeaderKey,
     packet: &mut [u8],
     number_offset: usize,
     largest: Option<u64>,
