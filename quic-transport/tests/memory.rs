@@ -1,0 +1,244 @@
+//! What a peer can make an end hold has bounds, measured with the counting allocator (A05, B03, B04, B08).
+//!
+//! The scripted peer lives in the same thread: packets go in at the endpoint, by no network, and what it would keep is
+//! thrown away.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::time::{Duration, Instant};
+
+use quic_common::{BatchBuffer, Ecn};
+use quic_transport::{CloseReason, Direction, Event, Output};
+use test_fixture::ends::{Log, Server, Settings};
+use test_fixture::network::{Arrivals, Link, Party as _, Route};
+use test_fixture::scripted::{Draft, Level, Parameters, ScriptedPeer, frames};
+use test_fixture::{CLIENT, CountingAllocator, Pair, SERVER, held_bytes};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+const SECOND: Duration = Duration::from_secs(1);
+const STREAM_WINDOW: u64 = 1 << 20;
+const CONNECTION_WINDOW: u64 = 3 << 19;
+
+struct Bench {
+    pair: Pair<ScriptedPeer, Server<Log>>,
+    route: Route,
+    now: Instant,
+    buffer: BatchBuffer,
+    /// What the server has sent, in datagrams.
+    answers: usize,
+}
+
+impl Bench {
+    fn new(parameters: Parameters) -> Self {
+        let settings = Settings::default();
+        let link = Link::delayed(Duration::from_millis(1));
+        let mut pair =
+            Pair::<ScriptedPeer, Server<Log>>::scripted_client(&settings, parameters, link);
+        pair.handshake();
+        pair.run(SECOND);
+        Self {
+            route: Route {
+                source: pair.network.address(CLIENT),
+                destination: pair.network.address(SERVER),
+            },
+            now: pair.network.now(),
+            pair,
+            buffer: BatchBuffer::new(),
+            answers: 0,
+        }
+    }
+
+    /// Gives a 1-RTT packet to the server, and throws its answers away.
+    fn input(&mut self, frames: &[u8]) {
+        let mut packet = self.pair.client.seal(&Draft::new(Level::OneRtt, frames));
+        let length = packet.len();
+        let arrivals = Arrivals::new(self.route, Ecn::NotEct, length, &mut packet);
+        self.pair.server.receive(arrivals, self.now);
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        while let Output::Datagrams(batch) = self
+            .pair
+            .server
+            .endpoint
+            .process_output(self.now, &mut self.buffer)
+        {
+            self.answers += batch.segments().len();
+        }
+    }
+
+    /// The code that the server has closed with.
+    fn close_code(&mut self) -> Option<u64> {
+        let (connection, log) = self.pair.server.connection(0).unwrap();
+        connection.is_closing().then(|| {
+            let closed = log.events.iter().find_map(|event| {
+                if let Event::Closed(CloseReason::Local(error)) = event {
+                    Some(error.code.value())
+                } else {
+                    None
+                }
+            });
+            closed.unwrap_or(u64::MAX)
+        })
+    }
+}
+
+/// B08. RFC 9000, 21.7: a hundred streams in single bytes, up to the connection's window.
+#[test]
+fn a_hundred_streams_in_single_bytes_take_less_than_the_largest_window() {
+    let mut bench = Bench::new(Parameters::generous());
+    let start = held_bytes();
+    let mut most = 0;
+    for stream in 0..100_u64 {
+        let end = CONNECTION_WINDOW / 100;
+        // As many pieces as a stream may have.
+        let mut offset = end - 2 * 4096;
+        while offset < end {
+            let mut payload = Vec::new();
+            while payload.len() < 1100 && offset < end {
+                payload.extend(frames::stream(4 * stream, offset, b"x", false));
+                offset += 2;
+            }
+            bench.input(&payload);
+        }
+        assert_eq!(bench.close_code(), None);
+        most = most.max(held_bytes() - start);
+    }
+    // What 4096 pieces of each stream cost; the largest window that a connection may have is 24 MiB.
+    assert!(most < 100 * 4096 * 40 + (2 << 20), "{most}");
+}
+
+/// B08. A window of bytes that begin at the end takes one window.
+#[test]
+fn data_from_the_end_takes_what_it_spans() {
+    let mut bench = Bench::new(Parameters::generous());
+    let start = held_bytes();
+    let mut offset = STREAM_WINDOW;
+    while offset > 1000 {
+        offset -= 1000;
+        bench.input(&frames::stream(0, offset, &[1; 1000], false));
+    }
+    let held = held_bytes() - start;
+    assert_eq!(bench.close_code(), None);
+    assert!(held < 5 << 18, "{held}");
+    // One byte in each chunk of the window costs no more than the window.
+    let mut bench = Bench::new(Parameters::generous());
+    let start = held_bytes();
+    for offset in (1..STREAM_WINDOW).step_by(4096) {
+        bench.input(&frames::stream(0, offset, b"x", false));
+    }
+    let held = held_bytes() - start;
+    assert!(held < 5 << 18, "{held}");
+}
+
+/// A05. RFC 9000, 7.5: CRYPTO data in 1-RTT packets, in pieces and far ahead.
+#[test]
+fn crypto_data_after_the_handshake_is_bounded() {
+    const CRYPTO_BUFFER_EXCEEDED: u64 = 0x0d;
+    for (offset, code) in [
+        (65_535, None),
+        (65_536, Some(CRYPTO_BUFFER_EXCEEDED)),
+        ((1 << 62) - 2, Some(CRYPTO_BUFFER_EXCEEDED)),
+    ] {
+        let mut bench = Bench::new(Parameters::generous());
+        bench.input(&frames::crypto(offset, b"x"));
+        assert_eq!(bench.close_code(), code, "{offset}");
+    }
+    let mut bench = Bench::new(Parameters::generous());
+    let start = held_bytes();
+    for offset in (1..65_000).step_by(16) {
+        bench.input(&frames::crypto(offset, b"x"));
+    }
+    assert_eq!(bench.close_code(), None);
+    let held = held_bytes() - start;
+    assert!(held < 512 << 10, "{held}");
+}
+
+/// A05. A handshake message that never ends is refused, whatever TLS makes of it.
+#[test]
+fn endless_tls_messages_are_refused() {
+    let mut bench = Bench::new(Parameters::generous());
+    let start = held_bytes();
+    let mut stream = vec![4, 0xff, 0xff, 0xff];
+    stream.resize(1000, 0);
+    let mut offset = 0;
+    while bench.close_code().is_none() {
+        bench.input(&frames::crypto(offset, &stream));
+        offset += 1000;
+        stream.fill(0);
+        assert!(offset < 1 << 20, "TLS takes all of it");
+        let held = held_bytes() - start;
+        assert!(held < 512 << 10, "{held}");
+    }
+    let code = bench.close_code().unwrap();
+    assert!((0x100..0x200).contains(&code) || code == 0x0d, "{code:#x}");
+}
+
+/// B04. RFC 9000, 13.2.1: a peer that sends for ever and acknowledges nothing costs a bounded number of packets in
+/// flight, and then the connection.
+#[test]
+fn a_peer_that_never_acknowledges_does_not_fill_memory() {
+    let mut bench = Bench::new(Parameters::generous());
+    bench.pair.client.is_automatic = false;
+    let start = held_bytes();
+    let mut most = 0;
+    let mut packets = 0_u64;
+    while bench.close_code().is_none() {
+        bench.input(&[1]);
+        packets += 1;
+        bench.now += Duration::from_micros(20);
+        most = most.max(held_bytes() - start);
+        assert!(packets < 2_000_000, "{most} bytes");
+    }
+    assert!(most < 24 << 20, "{most}");
+    assert!(packets > 100_000, "{packets}");
+    assert_eq!(bench.close_code(), Some(10));
+}
+
+/// B04. What is sent and not acknowledged is bounded, whatever the application offers.
+#[test]
+fn the_send_buffer_is_bounded() {
+    let mut bench = Bench::new(Parameters::generous());
+    bench.pair.client.is_automatic = false;
+    let start = held_bytes();
+    let mut written = 0;
+    for _ in 0..50 {
+        let (connection, _) = bench.pair.server.connection(0).unwrap();
+        let Some(id) = connection.open(Direction::Unidirectional) else {
+            break;
+        };
+        while let Ok(taken @ 1..) = connection.stream_send(id, &[1; 10_000]) {
+            written += taken;
+        }
+        bench.drain();
+    }
+    let held = held_bytes() - start;
+    assert!(held < 20 << 20, "{held} of {written}");
+}
+
+/// B03. RFC 9000, 19.3: many ACK frames of many ranges, again and again, cost neither memory nor much time.
+#[test]
+fn acknowledgments_in_many_ranges_are_cheap() {
+    let mut bench = Bench::new(Parameters::generous());
+    let pairs: Vec<_> = (0..500).map(|_| (0, 0)).collect();
+    // Below zero after a few numbers: an error, not an underflow.
+    bench.input(&frames::raw_ack(20, 0, 0, &pairs));
+    assert_eq!(bench.close_code(), Some(7));
+
+    let mut bench = Bench::new(Parameters::generous());
+    let start = held_bytes();
+    let zero = frames::raw_ack(0, (1 << 62) - 1, 0, &[]);
+    let many: Vec<u8> = std::iter::repeat_n(zero, 90).flatten().collect();
+    for _ in 0..1000 {
+        bench.input(&many);
+    }
+    assert_eq!(bench.close_code(), None);
+    assert!(held_bytes() - start < 100_000);
+    assert!(
+        bench.answers <= 1,
+        "acknowledgments elicit none: {}",
+        bench.answers
+    );
+}
