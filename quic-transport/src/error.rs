@@ -183,6 +183,8 @@ pub enum ApiError {
     Closed,
     /// Not before the handshake is complete.
     HandshakeIncomplete,
+    /// A key update isn't possible now: the handshake isn't confirmed, or the last update isn't over.
+    KeyUpdate,
     /// A value over 2^62 - 1, or more bytes than the field can hold.
     TooLarge,
     /// A configuration that can't work.
@@ -197,6 +199,7 @@ impl std::fmt::Display for ApiError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Closed => f.write_str("the connection is closed"),
+            Self::KeyUpdate => f.write_str("no key update is possible now"),
             Self::HandshakeIncomplete => f.write_str("the handshake is not complete"),
             Self::TooLarge => f.write_str("the value is too large"),
             Self::Config(reason) => write!(f, "invalid configuration: {reason}"),

@@ -52,6 +52,10 @@ impl Connection {
     }
 
     fn assemble_open(&mut self, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
+        self.mind_key_limits();
+        if !self.life.is_open() {
+            return None;
+        }
         let limit = if self.path.remote.is_ipv6() {
             MAX_BATCH_BYTES_V6
         } else {

@@ -25,6 +25,7 @@ mod unprotect;
 mod dispatch;
 mod input;
 mod timers;
+mod rekey;
 mod rare;
 mod draft;
 mod assemble;
