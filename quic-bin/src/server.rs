@@ -51,7 +51,7 @@ impl Server {
         let mut random = Random::from_seed(random::seed()?);
         let config = EndpointConfig::new(&mut random);
         Ok(Self {
-            endpoint: Endpoint::new(config, random, Instant::now()),
+            endpoint: Endpoint::new(config, random),
             tls,
             site: Arc::new(site),
             stop,

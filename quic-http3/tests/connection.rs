@@ -145,7 +145,7 @@ impl Rig {
             random.fork(),
             now,
         );
-        let endpoint = Endpoint::new(EndpointConfig::new(&mut random), random.fork(), now);
+        let endpoint = Endpoint::new(EndpointConfig::new(&mut random), random.fork());
         Self {
             now,
             client: client.unwrap(),

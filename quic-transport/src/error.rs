@@ -181,6 +181,8 @@ impl std::error::Error for StreamError {}
 pub enum ApiError {
     /// The connection is closed or closing.
     Closed,
+    /// Only before anything has been sent.
+    Started,
     /// Not before the handshake is complete.
     HandshakeIncomplete,
     /// A key update isn't possible now: the handshake isn't confirmed, or the last update isn't over.
@@ -200,6 +202,7 @@ impl std::fmt::Display for ApiError {
         match self {
             Self::Closed => f.write_str("the connection is closed"),
             Self::KeyUpdate => f.write_str("no key update is possible now"),
+            Self::Started => f.write_str("something has been sent already"),
             Self::HandshakeIncomplete => f.write_str("the handshake is not complete"),
             Self::TooLarge => f.write_str("the value is too large"),
             Self::Config(reason) => write!(f, "invalid configuration: {reason}"),

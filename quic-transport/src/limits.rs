@@ -129,3 +129,6 @@ pub(crate) const CLIENT_HELLO: u64 = 16 * 1024;
 
 /// How long a client may take to complete its ClientHello.
 pub(crate) const HALF_OPEN_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// Tokens of the server that a client keeps; the oldest one goes.
+pub(crate) const TOKENS: usize = 8;

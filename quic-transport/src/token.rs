@@ -1,7 +1,9 @@
-//! Address validation tokens of Retry packets, [RFC 9000, section 8.1](https://www.rfc-editor.org/rfc/rfc9000#section-8.1).
+//! Address validation tokens, [RFC 9000, section 8.1](https://www.rfc-editor.org/rfc/rfc9000#section-8.1).
 //!
-//! The token says which connection ID the client first chose and when the server answered. It is sealed, and bound to
-//! the client's address and version: anywhere else it opens to nothing.
+//! A Retry token says which connection ID the client first chose, and is good for a moment, for one address and port.
+//! A token of NEW_TOKEN says only that the address was once shown to be the client's, and is good for a day. Both are
+//! sealed and bound to the address: anywhere else they open to nothing. The first byte, which isn't sealed, tells them
+//! apart, because a bad Retry token is an error and a bad other one means nothing (RFC 9000, 8.1.3).
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -18,8 +20,11 @@ use crate::{
 /// How long a Retry token is good for.
 pub(crate) const RETRY_LIFETIME: Duration = Duration::from_secs(15);
 
-/// Distinguishes this kind of token from others under the same key.
+/// How long a token of NEW_TOKEN is good for.
+pub(crate) const NEW_TOKEN_LIFETIME: Duration = Duration::from_hours(24);
+
 const RETRY: u8 = 1;
+const NEW: u8 = 2;
 
 /// What a Retry token says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,67 +33,107 @@ pub(crate) struct RetryToken {
     pub(crate) original_dcid: ConnectionId,
     /// The source of the Retry, and so the destination of the client's next Initial.
     pub(crate) retry_scid: ConnectionId,
-    /// When it was made, on the clock of the one who made it.
-    pub(crate) issued: Duration,
 }
 
-impl RetryToken {
-    /// Seals the token for `remote` and `version`.
-    pub(crate) fn seal(
-        &self,
-        key: &TokenKey,
-        remote: SocketAddr,
-        version: Version,
-        random: &mut Random,
-    ) -> Vec<u8> {
-        let mut content = Vec::with_capacity(64);
-        content.push(RETRY);
-        let millis = u64::try_from(self.issued.as_millis()).unwrap_or(u64::MAX);
-        content.extend_from_slice(&millis.to_be_bytes());
-        for cid in [&self.original_dcid, &self.retry_scid] {
-            content.push(u8::try_from(cid.len()).unwrap_or_default());
-            content.extend_from_slice(cid.as_slice());
+/// What a client's token turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presented {
+    /// None, or one that means nothing to us.
+    Nothing,
+    /// It answers our Retry.
+    Retry(RetryToken),
+    /// It answers a Retry, but not one of ours to this client at this time.
+    InvalidRetry,
+    /// The address was validated on an earlier connection.
+    Known,
+}
+
+/// Seals and opens tokens for one client.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tokens<'k> {
+    pub(crate) key: &'k TokenKey,
+    pub(crate) remote: SocketAddr,
+    pub(crate) version: Version,
+    /// Wall-clock time.
+    pub(crate) now: Duration,
+}
+
+impl Tokens<'_> {
+    /// A token for a Retry packet.
+    pub(crate) fn retry(&self, token: &RetryToken, random: &mut Random) -> Vec<u8> {
+        let mut plain = self.now.as_secs().to_be_bytes().to_vec();
+        for cid in [&token.original_dcid, &token.retry_scid] {
+            plain.extend(u8::try_from(cid.len()));
+            plain.extend_from_slice(cid.as_slice());
         }
-        key.seal(&content, &context(remote, version), random.array())
+        self.seal(RETRY, &plain, random)
     }
 
-    /// Opens a token that came from `remote`; `None` when it isn't ours, isn't for it, or is too old at `now`.
-    pub(crate) fn open(
-        token: &[u8],
-        key: &TokenKey,
-        remote: SocketAddr,
-        version: Version,
-        now: Duration,
-    ) -> Option<Self> {
-        let content = key.open(token, &context(remote, version))?;
-        let mut reader = Reader::new(&content);
-        if reader.u8().ok()? != RETRY {
-            return None;
+    /// A token for a NEW_TOKEN frame.
+    pub(crate) fn new_token(&self, random: &mut Random) -> Vec<u8> {
+        self.seal(NEW, &self.now.as_secs().to_be_bytes(), random)
+    }
+
+    /// Looks at the token of an Initial packet that was sent to `dcid`.
+    pub(crate) fn open(&self, token: &[u8], dcid: &ConnectionId) -> Presented {
+        match token.split_first() {
+            Some((&RETRY, sealed)) => self
+                .open_retry(sealed)
+                .filter(|opened| opened.retry_scid == *dcid)
+                .map_or(Presented::InvalidRetry, Presented::Retry),
+            Some((&NEW, sealed)) if self.is_known(sealed) => Presented::Known,
+            _ => Presented::Nothing,
         }
-        let issued = Duration::from_millis(u64::from_be_bytes(reader.array().ok()?));
+    }
+
+    fn seal(&self, kind: u8, plain: &[u8], random: &mut Random) -> Vec<u8> {
+        let mut token = vec![kind];
+        token.extend(self.key.seal(plain, &self.context(kind), random.array()));
+        token
+    }
+
+    fn open_retry(&self, sealed: &[u8]) -> Option<RetryToken> {
+        let plain = self.key.open(sealed, &self.context(RETRY))?;
+        let mut reader = Reader::new(&plain);
+        let is_fresh = self.is_fresh(reader.array().ok()?, RETRY_LIFETIME);
         let mut cid = || {
             let length = usize::from(reader.u8().ok()?);
             ConnectionId::new(reader.bytes(length).ok()?)
         };
         let (original_dcid, retry_scid) = (cid()?, cid()?);
-        let age = now.checked_sub(issued)?;
-        (reader.is_empty() && age <= RETRY_LIFETIME).then_some(Self {
+        (is_fresh && reader.is_empty()).then_some(RetryToken {
             original_dcid,
             retry_scid,
-            issued,
         })
     }
-}
 
-/// The address and version that a token is bound to.
-fn context(remote: SocketAddr, version: Version) -> Vec<u8> {
-    let mut context = version.0.to_be_bytes().to_vec();
-    match remote.ip() {
-        IpAddr::V4(ip) => context.extend_from_slice(&ip.octets()),
-        IpAddr::V6(ip) => context.extend_from_slice(&ip.octets()),
+    fn is_known(&self, sealed: &[u8]) -> bool {
+        let plain = self.key.open(sealed, &self.context(NEW));
+        let issued = plain.and_then(|plain| plain.try_into().ok());
+        issued.is_some_and(|issued| self.is_fresh(issued, NEW_TOKEN_LIFETIME))
     }
-    context.extend_from_slice(&remote.port().to_be_bytes());
-    context
+
+    fn is_fresh(&self, issued: [u8; 8], lifetime: Duration) -> bool {
+        let issued = Duration::from_secs(u64::from_be_bytes(issued));
+        self.now
+            .checked_sub(issued)
+            .is_some_and(|age| age <= lifetime)
+    }
+
+    /// What a token is bound to: a Retry token to the address with its port and the version, the other one to the
+    /// address alone, since the port is another one next time.
+    fn context(&self, kind: u8) -> Vec<u8> {
+        let mut context = vec![kind];
+        match self.remote.ip() {
+            IpAddr::V4(ip) => context.extend_from_slice(&ip.octets()),
+            IpAddr::V6(ip) => context.extend_from_slice(&ip.octets()),
+        }
+        if kind == RETRY {
+            context.extend_from_slice(&self.remote.port().to_be_bytes());
+            context.extend_from_slice(&self.version.0.to_be_bytes());
+        }
+        context
+    }
 }
 
 #[cfg(test)]
@@ -97,59 +142,139 @@ mod tests {
 
     use quic_common::Random;
 
-    use super::{RETRY_LIFETIME, RetryToken};
+    use super::{NEW_TOKEN_LIFETIME, Presented, RETRY_LIFETIME, RetryToken, Tokens};
     use crate::{
         tls::TokenKey,
         wire::{ConnectionId, Version},
     };
 
-    fn token() -> RetryToken {
-        RetryToken {
-            original_dcid: ConnectionId::new(&[1; 20]).unwrap(),
-            retry_scid: ConnectionId::new(&[2; 8]).unwrap(),
-            issued: Duration::from_secs(100),
+    const ISSUED: Duration = Duration::from_hours(1000);
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn tokens(key: &TokenKey) -> Tokens<'_> {
+        Tokens {
+            key,
+            remote: SocketAddr::from(([192, 0, 2, 1], 4433)),
+            version: Version::V1,
+            now: ISSUED,
         }
     }
 
-    /// RFC 9000, 8.1.4: bound to the address, and good for a short time.
+    /// RFC 9000, 8.1.4: bound to the address, and good for a short time. A09: expiry, port, address, version, original
+    /// destination, a flipped bit.
     #[test]
-    fn good_only_where_and_when_it_was_meant() {
+    fn a_retry_token_is_good_only_where_and_when_it_was_meant() {
         let key = TokenKey::new([7; 32]);
-        let remote = SocketAddr::from(([192, 0, 2, 1], 4433));
-        let sealed = token().seal(&key, remote, Version::V1, &mut Random::from_seed([0; 32]));
-        let open = |remote, version, now| RetryToken::open(&sealed, &key, remote, version, now);
-        let issued = token().issued;
+        let tokens = tokens(&key);
+        let [original_dcid, retry_scid] = [1, 2].map(|byte| ConnectionId::new(&[byte; 8]).unwrap());
+        let said = RetryToken {
+            original_dcid,
+            retry_scid,
+        };
+        let sealed = tokens.retry(&said, &mut Random::from_seed([0; 32]));
+        assert_eq!(tokens.open(&sealed, &retry_scid), Presented::Retry(said));
+        let last = Tokens {
+            now: ISSUED + RETRY_LIFETIME,
+            ..tokens
+        };
+        assert_eq!(last.open(&sealed, &retry_scid), Presented::Retry(said));
 
         assert_eq!(
-            open(remote, Version::V1, issued + RETRY_LIFETIME),
-            Some(token())
+            tokens.open(&sealed, &original_dcid),
+            Presented::InvalidRetry
         );
-        let late = issued + RETRY_LIFETIME + Duration::from_millis(1);
-        assert_eq!(open(remote, Version::V1, late), None);
+        let elsewhere = [
+            Tokens {
+                now: ISSUED + RETRY_LIFETIME + SECOND,
+                ..tokens
+            },
+            Tokens {
+                now: ISSUED.checked_sub(SECOND).unwrap(),
+                ..tokens
+            },
+            Tokens {
+                version: Version::V2,
+                ..tokens
+            },
+            Tokens {
+                remote: SocketAddr::from(([192, 0, 2, 1], 4434)),
+                ..tokens
+            },
+            Tokens {
+                remote: SocketAddr::from(([192, 0, 2, 2], 4433)),
+                ..tokens
+            },
+            Tokens {
+                key: &TokenKey::new([8; 32]),
+                ..tokens
+            },
+        ];
+        for elsewhere in elsewhere {
+            assert_eq!(
+                elsewhere.open(&sealed, &retry_scid),
+                Presented::InvalidRetry
+            );
+        }
+        for index in 1..sealed.len() {
+            let mut flipped = sealed.clone();
+            flipped[index] ^= 1;
+            assert_eq!(tokens.open(&flipped, &retry_scid), Presented::InvalidRetry);
+        }
+    }
+
+    /// RFC 9000, 8.1.3: a token that isn't valid is treated as if there were none.
+    #[test]
+    fn a_bad_other_token_means_nothing() {
+        let key = TokenKey::new([7; 32]);
+        let tokens = tokens(&key);
+        let dcid = ConnectionId::EMPTY;
+        let sealed = tokens.new_token(&mut Random::from_seed([0; 32]));
+        let good = [
+            tokens,
+            Tokens {
+                now: ISSUED + NEW_TOKEN_LIFETIME,
+                ..tokens
+            },
+            Tokens {
+                remote: SocketAddr::from(([192, 0, 2, 1], 9)),
+                ..tokens
+            },
+        ];
+        for good in good {
+            assert_eq!(good.open(&sealed, &dcid), Presented::Known);
+        }
+        let bad = [
+            Tokens {
+                now: ISSUED + NEW_TOKEN_LIFETIME + SECOND,
+                ..tokens
+            },
+            Tokens {
+                remote: SocketAddr::from(([192, 0, 2, 2], 4433)),
+                ..tokens
+            },
+            Tokens {
+                key: &TokenKey::new([8; 32]),
+                ..tokens
+            },
+        ];
+        for bad in bad {
+            assert_eq!(bad.open(&sealed, &dcid), Presented::Nothing);
+        }
+        for garbage in [&b""[..], &[0], &[2], &[9; 40], &sealed[..sealed.len() - 1]] {
+            assert_eq!(tokens.open(garbage, &dcid), Presented::Nothing);
+        }
+    }
+
+    /// A09: a token of NEW_TOKEN is no Retry token.
+    #[test]
+    fn one_kind_does_not_pass_for_the_other() {
+        let key = TokenKey::new([7; 32]);
+        let tokens = tokens(&key);
+        let mut sealed = tokens.new_token(&mut Random::from_seed([0; 32]));
+        sealed[0] = 1;
         assert_eq!(
-            open(
-                remote,
-                Version::V1,
-                issued.checked_sub(Duration::from_millis(1)).unwrap()
-            ),
-            None
-        );
-        assert_eq!(open(remote, Version::V2, issued), None);
-        assert_eq!(
-            open(
-                SocketAddr::from(([192, 0, 2, 1], 4434)),
-                Version::V1,
-                issued
-            ),
-            None
-        );
-        assert_eq!(
-            open(
-                SocketAddr::from(([192, 0, 2, 2], 4433)),
-                Version::V1,
-                issued
-            ),
-            None
+            tokens.open(&sealed, &ConnectionId::EMPTY),
+            Presented::InvalidRetry
         );
     }
 }

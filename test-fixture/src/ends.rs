@@ -141,17 +141,18 @@ impl<A> fmt::Debug for Server<A> {
 impl<A: Application + Default> Server<A> {
     /// A server without connections.
     #[must_use]
-    pub fn new(settings: &Settings, now: Instant) -> Self {
+    pub fn new(settings: &Settings, _: Instant) -> Self {
         let mut random = Random::from_seed([settings.seed.wrapping_add(100); 32]);
         let endpoint = EndpointConfig {
             retry: settings.retry,
             cid_length: settings.server.cid_length,
+            clock: tls::WallClock::manual(WALL_CLOCK),
             ..EndpointConfig::new(&mut random)
         };
         let Certificate { chain, key } = settings.certificate.copy();
         let tls = tls::ServerConfig::new(chain, key, &[ALPN]).unwrap();
         Self {
-            endpoint: Endpoint::new(endpoint, random, now),
+            endpoint: Endpoint::new(endpoint, random),
             handles: Vec::new(),
             refused: Vec::new(),
             config: settings.server.clone(),

@@ -222,6 +222,7 @@ impl Connection {
 
     fn has_application_data(&self) -> bool {
         self.owes_handshake_done
+            || self.new_token.is_owed()
             || self.local_cids.is_owing()
             || self.remote_cids.is_owing()
             || self.path.responses.next().is_some()

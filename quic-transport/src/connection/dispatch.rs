@@ -131,8 +131,8 @@ impl Connection {
         }
     }
 
-    /// Frames about addresses. What the peer lacks, and says so, comes with the data that it lacks it for; tokens
-    /// aren't stored; and no challenge was sent, so that no response can match one (RFC 9000, 19.18).
+    /// Frames about addresses. What the peer lacks, and says so, comes with the data that it lacks it for; and no
+    /// challenge was sent, so that no response can match one (RFC 9000, 19.18).
     fn on_rare_frame(&mut self, frame: &Frame<'_>, carrier: &Carrier<'_>) -> Result<(), Error> {
         if let Frame::NewConnectionId {
             sequence,
@@ -152,6 +152,9 @@ impl Connection {
             self.local_cids.on_retire(sequence, carrier.dcid)?;
             self.local_cids
                 .replenish(self.peer.cid_limit, &mut self.random);
+        }
+        if let Frame::NewToken { token } = *frame {
+            self.keep_token(token);
         }
         if let Frame::PathChallenge { data } = *frame {
             self.path.responses.on_challenge(data);

@@ -325,6 +325,7 @@ impl Connection {
                     remote_cids: &mut self.remote_cids,
                     path: &mut self.path,
                     owes_handshake_done: &mut self.owes_handshake_done,
+                    new_token: &mut self.new_token,
                 };
                 rare.write(&mut writer);
                 self.streams.write(&mut writer);

@@ -30,8 +30,8 @@ impl Connection {
             SentFrame::RetireConnectionId { sequence } => {
                 self.remote_cids.on_retire_acked(sequence);
             }
+            SentFrame::NewToken => self.new_token.on_acked(),
             SentFrame::NewConnectionId { .. }
-            | SentFrame::NewToken
             | SentFrame::PathChallenge
             | SentFrame::PathResponse
             | SentFrame::HandshakeDone
@@ -60,9 +60,9 @@ impl Connection {
             SentFrame::NewConnectionId { sequence } => self.local_cids.on_lost(sequence),
             SentFrame::RetireConnectionId { sequence } => self.remote_cids.on_retire_lost(sequence),
             SentFrame::HandshakeDone => self.owes_handshake_done = true,
+            SentFrame::NewToken => self.new_token.owe(),
             // A response is sent once (RFC 9000, 13.3); a newer ACK or probe takes the place of the lost one.
             SentFrame::Ack { .. }
-            | SentFrame::NewToken
             | SentFrame::PathChallenge
             | SentFrame::PathResponse
             | SentFrame::Ping

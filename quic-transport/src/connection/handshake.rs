@@ -132,6 +132,7 @@ impl Connection {
         if self.side.is_server() {
             // RFC 9001, 4.1.2: for a server, complete is confirmed.
             self.owes_handshake_done = true;
+            self.new_token.owe();
             self.confirm();
         }
         Ok(())

@@ -15,6 +15,7 @@ mod space;
 mod keys;
 mod info;
 mod streams;
+mod tokens;
 mod close;
 mod fate;
 mod acked;
@@ -41,6 +42,7 @@ use self::{
     idle::Idle,
     keys::Keys,
     life::{Life, Progress},
+    rare::NewToken,
     setup::{Peer, Setup},
     space::Spaces,
 };
@@ -82,6 +84,9 @@ pub struct Connection {
     /// When the keys of the phase before the current one go away.
     drop_old_keys_at: Option<Instant>,
     owes_handshake_done: bool,
+    new_token: NewToken,
+    /// Tokens that the server gave us.
+    tokens: VecDeque<Box<[u8]>>,
     /// Packets have been acknowledged since losses were last looked for.
     needs_loss_detection: bool,
     /// When the pacer lets the next packet go, if it holds one back.

@@ -13,6 +13,7 @@ use super::{
     idle::Idle,
     keys::Keys,
     life::{Life, Progress},
+    rare::NewToken,
     setup::{Peer, Setup},
     space::Spaces,
 };
@@ -49,6 +50,10 @@ pub(crate) struct ServerStart {
     pub(crate) cid: ConnectionId,
     pub(crate) reset_key: ResetKey,
     pub(crate) prefers_chacha20: bool,
+    /// A token has shown that the client is where it says.
+    pub(crate) is_validated: bool,
+    /// What it gets in NEW_TOKEN.
+    pub(crate) new_token: Option<Vec<u8>>,
 }
 
 /// What both ends start from.
@@ -140,9 +145,10 @@ impl Connection {
             random,
         };
         let mut connection = Self::begin(beginning, config, now);
-        if start.retry_scid.is_some() {
+        if start.is_validated {
             connection.path.amplification.validate();
         }
+        connection.new_token = NewToken::new(start.new_token);
         Ok(connection)
     }
 
@@ -182,6 +188,8 @@ impl Connection {
             idle: Idle::new(config.idle_timeout, now),
             drop_old_keys_at: None,
             owes_handshake_done: false,
+            new_token: NewToken::default(),
+            tokens: VecDeque::new(),
             needs_loss_detection: false,
             pacing_deadline: None,
             events: VecDeque::new(),

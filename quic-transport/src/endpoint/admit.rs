@@ -15,7 +15,7 @@ use crate::{
     error::ApiError,
     limits::{HALF_OPEN, HALF_OPEN_BEFORE_RETRY},
     tls,
-    token::RetryToken,
+    token::{Presented, RetryToken, Tokens},
     wire::{ConnectionId, PacketHeader, RetryHeader, TransportErrorCode, Version},
 };
 
@@ -52,7 +52,7 @@ impl<A: Application> Endpoint<A> {
             self.refuse(&incoming, TransportErrorCode::CONNECTION_REFUSED);
             return Err(ApiError::Config("too many connections for cid_length"));
         };
-        let retry = incoming.token;
+        let retry = incoming.retry();
         let start = ServerStart {
             remote: incoming.path.remote,
             local: incoming.path.local,
@@ -64,6 +64,8 @@ impl<A: Application> Endpoint<A> {
             cid,
             reset_key: self.config.reset_key.clone(),
             prefers_chacha20: incoming.prefers_chacha20,
+            is_validated: incoming.is_validated(),
+            new_token: self.new_token(&incoming),
         };
         let made = if config.cid_length == self.config.cid_length {
             Connection::server(start, config, tls, self.random.fork(), now)
@@ -117,7 +119,7 @@ impl<A: Application> Endpoint<A> {
     }
 
     /// Asks a client to come back with a token; one that already did is refused instead.
-    pub fn retry(&mut self, incoming: &Incoming, now: Instant) {
+    pub fn retry(&mut self, incoming: &Incoming) {
         if incoming.is_validated() {
             self.refuse(incoming, TransportErrorCode::CONNECTION_REFUSED);
         } else {
@@ -126,7 +128,6 @@ impl<A: Application> Endpoint<A> {
                 incoming.version,
                 incoming.dcid,
                 incoming.client_cid,
-                now,
             );
         }
     }
@@ -163,30 +164,34 @@ impl<A: Application> Endpoint<A> {
             self.stats.dropped += 1;
             return false;
         }
-        let token = header.token.of(datagram.payload);
-        let opened = RetryToken::open(
-            token,
-            &self.config.token_key,
-            path.remote,
-            header.version,
-            self.clock(now),
-        )
-        .filter(|opened| opened.retry_scid == header.dcid);
+        let tokens = self.tokens(path, header.version);
+        let token = tokens.open(header.token.of(datagram.payload), &header.dcid);
         let wants_retry = match self.config.retry {
             RetryPolicy::Always => true,
             RetryPolicy::UnderLoad => half_open >= HALF_OPEN_BEFORE_RETRY,
             RetryPolicy::Never => false,
         };
-        if opened.is_none() && wants_retry {
-            self.send_retry(path, header.version, header.dcid, header.scid, now);
-            return false;
+        match token {
+            // RFC 9000, 8.1.2: a client that answers a Retry with a bad token is told at once.
+            Presented::InvalidRetry => {
+                let code = TransportErrorCode::INVALID_TOKEN;
+                self.stats.refused += 1;
+                self.replies
+                    .refuse(path, header.version, &header.dcid, &header.scid, code);
+                return false;
+            }
+            Presented::Nothing if wants_retry => {
+                self.send_retry(path, header.version, header.dcid, header.scid);
+                return false;
+            }
+            Presented::Nothing | Presented::Known | Presented::Retry(_) => {}
         }
         let introduction = Introduction {
             path,
             version: header.version,
             dcid: header.dcid,
             client_cid: header.scid,
-            token: opened,
+            token,
         };
         self.knocking.insert(Incoming::new(&introduction, now));
         true
@@ -198,7 +203,6 @@ impl<A: Application> Endpoint<A> {
         version: Version,
         original_dcid: ConnectionId,
         client_cid: ConnectionId,
-        now: Instant,
     ) {
         let Some(retry_scid) = self.draw_cid() else {
             self.stats.dropped += 1;
@@ -207,14 +211,9 @@ impl<A: Application> Endpoint<A> {
         let token = RetryToken {
             original_dcid,
             retry_scid,
-            issued: self.clock(now),
         };
-        let token = token.seal(
-            &self.config.token_key,
-            path.remote,
-            version,
-            &mut self.random,
-        );
+        let mut random = self.random.fork();
+        let token = self.tokens(path, version).retry(&token, &mut random);
         self.stats.retries += 1;
         let header = RetryHeader {
             version,
@@ -222,6 +221,25 @@ impl<A: Application> Endpoint<A> {
             scid: retry_scid,
         };
         self.replies.retry(path, &header, &original_dcid, &token);
+    }
+
+    /// The tokens of the client at the other end of `path`.
+    fn tokens(&self, path: ReplyPath, version: Version) -> Tokens<'_> {
+        Tokens {
+            key: &self.config.token_key,
+            remote: path.remote,
+            version,
+            now: self.config.clock.now(),
+        }
+    }
+
+    /// A token that spares the client a Retry next time, if it is to have one.
+    fn new_token(&mut self, incoming: &Incoming) -> Option<Vec<u8>> {
+        let mut random = self.random.fork();
+        let tokens = self.tokens(incoming.path, incoming.version);
+        self.config
+            .new_tokens
+            .then(|| tokens.new_token(&mut random))
     }
 
     /// A connection ID that no connection has; `None` when so many are taken that none is found.

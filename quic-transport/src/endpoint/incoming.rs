@@ -12,7 +12,7 @@ use crate::{
     buffer::{ChunkPool, ReceiveBuffer},
     limits::{CLIENT_HELLO, COALESCED_PACKETS, INCOMING_BYTES, INCOMING_DATAGRAMS},
     tls::{self, ClientHello, LevelKeys},
-    token::RetryToken,
+    token::{Presented, RetryToken},
     wire::{
         ConnectionId, Frame, Frames, PacketKind, PacketNumber, Side, Version, parse_header, wide,
     },
@@ -33,7 +33,7 @@ pub struct Incoming {
     /// The destination of the client's Initial, that its keys come from.
     pub(super) dcid: ConnectionId,
     pub(super) client_cid: ConnectionId,
-    pub(super) token: Option<RetryToken>,
+    pub(super) token: Presented,
     pub(super) datagrams: Vec<Kept>,
     pub(super) since: Instant,
     /// The ClientHello is whole: nothing more is read before someone decides.
@@ -64,7 +64,7 @@ pub(super) struct Introduction {
     pub(super) version: Version,
     pub(super) dcid: ConnectionId,
     pub(super) client_cid: ConnectionId,
-    pub(super) token: Option<RetryToken>,
+    pub(super) token: Presented,
 }
 
 impl Incoming {
@@ -101,10 +101,19 @@ impl Incoming {
         self.path.remote
     }
 
-    /// Whether a Retry has shown that the client receives what is sent to its address.
+    /// Whether a token has shown that the client receives what is sent to its address: that of a Retry, or one that
+    /// it was given on an earlier connection.
     #[must_use]
     pub const fn is_validated(&self) -> bool {
-        self.token.is_some()
+        matches!(self.token, Presented::Retry(_) | Presented::Known)
+    }
+
+    /// What the Retry token says, if there was a Retry.
+    pub(super) const fn retry(&self) -> Option<RetryToken> {
+        match self.token {
+            Presented::Retry(token) => Some(token),
+            Presented::Nothing | Presented::InvalidRetry | Presented::Known => None,
+        }
     }
 
     /// The QUIC version that the client chose.

@@ -13,10 +13,7 @@ mod admit;
 mod receive;
 mod send;
 
-use std::{
-    collections::VecDeque,
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, time::Instant};
 
 use quic_common::Random;
 
@@ -24,7 +21,7 @@ use self::{deadlines::Deadlines, knocking::Knocking, router::Router, stateless::
 pub use self::{incoming::Incoming, router::Handle};
 use crate::{
     connection::Connection,
-    tls::{ResetKey, TokenKey},
+    tls::{ResetKey, TokenKey, WallClock},
     wire::ConnectionId,
 };
 
@@ -57,8 +54,12 @@ pub struct EndpointConfig {
     pub cid_length: usize,
     /// The key of the stateless reset tokens.
     pub reset_key: ResetKey,
-    /// The key of the address validation tokens.
+    /// The key of the address validation tokens. Endpoints that share it accept each other's.
     pub token_key: TokenKey,
+    /// Whether clients are given a token that spares them a Retry next time (RFC 9000, 8.1.3).
+    pub new_tokens: bool,
+    /// The time that tokens are dated with.
+    pub clock: WallClock,
 }
 
 impl EndpointConfig {
@@ -70,6 +71,8 @@ impl EndpointConfig {
             cid_length: 8,
             reset_key: ResetKey::new(random.array()),
             token_key: TokenKey::new(random.array()),
+            new_tokens: true,
+            clock: WallClock::system(),
         }
     }
 }
@@ -114,14 +117,13 @@ pub struct Endpoint<A> {
     replies: Replies,
     half_open: usize,
     random: Random,
-    epoch: Instant,
     stats: EndpointStats,
 }
 
 impl<A: Application> Endpoint<A> {
-    /// An endpoint without connections, at `now`.
+    /// An endpoint without connections.
     #[must_use]
-    pub fn new(config: EndpointConfig, mut random: Random, now: Instant) -> Self {
+    pub fn new(config: EndpointConfig, mut random: Random) -> Self {
         Self {
             config,
             router: Router::new(&mut random),
@@ -131,7 +133,6 @@ impl<A: Application> Endpoint<A> {
             replies: Replies::default(),
             half_open: 0,
             random,
-            epoch: now,
             stats: EndpointStats::default(),
         }
     }
@@ -176,10 +177,5 @@ impl<A: Application> Endpoint<A> {
             entry.is_queued = true;
             self.queue.push_back(handle);
         }
-    }
-
-    /// Time since the endpoint began: the clock of its tokens.
-    fn clock(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(self.epoch)
     }
 }
