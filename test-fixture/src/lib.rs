@@ -9,6 +9,7 @@
 )]
 
 pub mod layering;
+pub mod ledger;
 mod allocations;
 pub mod certificates;
 pub mod network;
