@@ -1,10 +1,12 @@
 //! Key updates that we begin, and the end of keys that have been used as often as they may,
 //! [RFC 9001, section 6](https://www.rfc-editor.org/rfc/rfc9001#section-6).
 
+use quic_common::MAX_BATCH_SEGMENTS;
+
 use super::Connection;
 use crate::{
     error::{ApiError, CloseReason, Error},
-    wire::TransportErrorCode,
+    wire::{TransportErrorCode, wide},
 };
 
 impl Connection {
@@ -52,11 +54,13 @@ impl Connection {
 
     #[cold]
     fn renew_or_end(&mut self, next: u64) {
+        // Not asked again before the batch is full.
+        let last = next.saturating_add(wide(MAX_BATCH_SEGMENTS));
         let is_exhausted = self
             .keys
             .one_rtt
             .as_ref()
-            .is_some_and(|keys| keys.is_exhausted(next));
+            .is_some_and(|keys| keys.is_exhausted(last));
         if self.update_keys().is_err() && is_exhausted {
             self.wear_out();
         }
