@@ -192,6 +192,13 @@ impl<'a> Writer<'a> {
         self.buffer.get_mut(..self.used).unwrap_or_default()
     }
 
+    /// What may still be written to. It stays to be written: for bytes that are put there ahead of that.
+    #[must_use]
+    #[inline]
+    pub fn spare(&mut self) -> &mut [u8] {
+        self.buffer.get_mut(self.used..).unwrap_or_default()
+    }
+
     /// Reserves the next `length` bytes and returns them to be filled; `None` when they don't fit.
     #[inline]
     pub fn space(&mut self, length: usize) -> Option<&mut [u8]> {

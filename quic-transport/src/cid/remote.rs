@@ -42,6 +42,8 @@ pub(crate) struct RemoteCids {
     given: VecDeque<Given>,
     retire_prior_to: u64,
     retiring: VecDeque<Retirement>,
+    /// Frames owed in all, so that the common path looks at one number.
+    owed: usize,
 }
 
 impl RemoteCids {
@@ -55,6 +57,7 @@ impl RemoteCids {
             }]),
             retire_prior_to: 0,
             retiring: VecDeque::new(),
+            owed: 0,
         }
     }
 
@@ -147,8 +150,9 @@ impl RemoteCids {
     }
 
     /// Whether a RETIRE_CONNECTION_ID is owed.
-    pub(crate) fn is_owing(&self) -> bool {
-        self.retiring.iter().any(|retirement| retirement.owed)
+    #[inline]
+    pub(crate) const fn is_owing(&self) -> bool {
+        self.owed > 0
     }
 
     /// RETIRE_CONNECTION_ID went out.
@@ -165,12 +169,18 @@ impl RemoteCids {
     pub(crate) fn on_retire_acked(&mut self, sequence: u64) {
         self.retiring
             .retain(|retirement| retirement.sequence != sequence);
+        self.count_owed();
     }
 
     fn set_owed(&mut self, sequence: u64, owed: bool) {
         for retirement in self.retiring.iter_mut().filter(|r| r.sequence == sequence) {
             retirement.owed = owed;
         }
+        self.count_owed();
+    }
+
+    fn count_owed(&mut self) {
+        self.owed = self.retiring.iter().filter(|r| r.owed).count();
     }
 
     fn retire_below(&mut self, bound: u64) -> Result<(), Error> {
@@ -198,6 +208,7 @@ impl RemoteCids {
             sequence,
             owed: true,
         });
+        self.count_owed();
         Ok(())
     }
 }

@@ -132,14 +132,14 @@ impl Connection {
             return 0;
         };
         let answers_challenge = self.answers_challenge(content);
-        let Some(mut draft) = self.draft(Level::OneRtt, content, datagram, 0, now) else {
+        let Some(mut draft) = self.draft_short(content, datagram, now) else {
             return 0;
         };
         if answers_challenge {
             Self::pad(&mut draft, datagram, usize::from(MIN_DATAGRAM));
         }
         budget.spend(&draft);
-        self.seal(&draft, PacketFlags::NONE, datagram, now);
+        self.seal_short(&draft, datagram, now);
         draft.size()
     }
 

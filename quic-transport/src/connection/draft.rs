@@ -3,6 +3,12 @@
 //!
 //! A packet stays a draft until it is known whether another follows it in the datagram, because the last one takes the
 //! padding.
+//!
+//! Nearly all packets are 1-RTT packets: what depends on the level is settled for those when this is compiled.
+#![expect(
+    clippy::inline_always,
+    reason = "with the level known, what is asked of it for each packet goes away"
+)]
 
 use std::time::Instant;
 
@@ -118,8 +124,30 @@ impl Opening {
 impl Connection {
     /// Writes a packet of `level` into `datagram` from `start`; `None`, and nothing is changed, when there is nothing
     /// to say or no room to say it.
-    #[inline]
     pub(super) fn draft(
+        &mut self,
+        level: Level,
+        content: Content,
+        datagram: &mut [u8],
+        start: usize,
+        now: Instant,
+    ) -> Option<Draft> {
+        self.draft_known(level, content, datagram, start, now)
+    }
+
+    /// [`Connection::draft`] of a 1-RTT packet that is alone in its datagram.
+    #[inline]
+    pub(super) fn draft_short(
+        &mut self,
+        content: Content,
+        datagram: &mut [u8],
+        now: Instant,
+    ) -> Option<Draft> {
+        self.draft_known(Level::OneRtt, content, datagram, 0, now)
+    }
+
+    #[inline(always)]
+    fn draft_known(
         &mut self,
         level: Level,
         content: Content,
@@ -174,9 +202,26 @@ impl Connection {
     }
 
     /// Protects a draft and books it as sent.
-    #[inline]
     pub(super) fn seal(
         &mut self,
+        draft: &Draft,
+        flags: PacketFlags,
+        datagram: &mut [u8],
+        now: Instant,
+    ) {
+        self.seal_known(draft.level, draft, flags, datagram, now);
+    }
+
+    /// [`Connection::seal`] for a draft of [`Connection::draft_short`].
+    #[inline]
+    pub(super) fn seal_short(&mut self, draft: &Draft, datagram: &mut [u8], now: Instant) {
+        self.seal_known(Level::OneRtt, draft, PacketFlags::NONE, datagram, now);
+    }
+
+    #[inline(always)]
+    fn seal_known(
+        &mut self,
+        level: Level,
         draft: &Draft,
         flags: PacketFlags,
         datagram: &mut [u8],
@@ -190,19 +235,20 @@ impl Connection {
         }
         let number = draft.number.value();
         let (offset, length) = (draft.number_offset, draft.number_length);
-        if draft.level == Level::OneRtt {
+        if level == Level::OneRtt {
             if let Some(keys) = self.keys.one_rtt.as_mut() {
                 keys.seal(number, draft.header_length, packet);
                 keys.local_header().protect(packet, offset, length);
             }
-        } else if let Some(keys) = self.keys.of_handshake(draft.level) {
+        } else if let Some(keys) = self.keys.of_handshake(level) {
             keys.local.packet.seal(number, draft.header_length, packet);
             keys.local.header.protect(packet, offset, length);
         }
-        self.book(draft, flags, now);
+        self.book(level, draft, flags, now);
     }
 
-    fn book(&mut self, draft: &Draft, flags: PacketFlags, now: Instant) {
+    #[inline(always)]
+    fn book(&mut self, level: Level, draft: &Draft, flags: PacketFlags, now: Instant) {
         let written = &draft.written;
         let packet = SentPacket {
             sent: now,
@@ -215,10 +261,13 @@ impl Connection {
                 .with_if(PacketFlags::ECT0, self.path.ecn.mark() == Ecn::Ect0),
             path: self.path.id,
         };
-        let window = self.path.controller.window() / u64::from(self.path.mtu.current()).max(1);
-        if let Some(state) = self.spaces.get_mut(draft.level.space()) {
+        if let Some(state) = self.spaces.get_mut(level.space()) {
             state.sent.on_sent(draft.number.value(), packet);
-            state.numbers.on_used(window, &mut self.random);
+            if state.numbers.on_used() {
+                let mtu = u64::from(self.path.mtu.current()).max(1);
+                let window = self.path.controller.window() / mtu;
+                state.numbers.skip(window, &mut self.random);
+            }
             if packet.is_ect0() {
                 self.path.ecn.on_sent(&mut state.ecn);
             }
@@ -237,7 +286,7 @@ impl Connection {
     }
 
     /// Writes the header of the next packet of `level`; `None` without keys, or without room.
-    #[inline]
+    #[inline(always)]
     fn open_packet(&self, level: Level, datagram: &mut [u8], start: usize) -> Option<Opening> {
         let state = self.spaces.get(level.space())?;
         let number = PacketNumber(state.numbers.upcoming()?);
@@ -278,7 +327,7 @@ impl Connection {
         })
     }
 
-    #[inline]
+    #[inline(always)]
     fn write_frames(
         &mut self,
         level: Level,
@@ -343,7 +392,7 @@ impl Connection {
 }
 
 /// Writes an ACK frame of all that has been received.
-#[inline]
+#[inline(never)] // Once in a batch.
 fn write_ack(
     writer: &mut PacketWriter<'_>,
     received: &mut ReceivedPackets,

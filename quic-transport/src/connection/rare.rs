@@ -48,7 +48,7 @@ impl NewToken {
 
 impl RareFrames<'_> {
     /// Whether any frame is owed.
-    pub(super) fn is_pending(&self) -> bool {
+    pub(super) const fn is_pending(&self) -> bool {
         *self.owes_handshake_done
             || self.new_token.is_owed
             || self.local_cids.is_owing()

@@ -59,6 +59,12 @@ impl ConnectionId {
         self.bytes.get(..self.len()).unwrap_or_default()
     }
 
+    /// The bytes, and zeros up to the longest that there could be: a copy of these takes no call.
+    #[inline]
+    pub(crate) const fn padded(&self) -> &[u8; MAX_CID_LENGTH] {
+        &self.bytes
+    }
+
     /// How many bytes it has.
     #[must_use]
     #[inline]

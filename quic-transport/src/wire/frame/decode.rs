@@ -35,7 +35,11 @@ impl<'a> Frames<'a> {
 impl<'a> Iterator for Frames<'a> {
     type Item = Result<Frame<'a>, Malformed>;
 
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "a frame of stream data then never lies in memory as a `Frame`"
+    )]
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         let first = *self.reader.rest().first()?;
         let mut rest = Reader::new(self.reader.rest().get(1..)?);

@@ -6,13 +6,19 @@ use quic_common::{Writer, varint_size};
 
 use super::header::{FIXED, KEY_PHASE, LONG, SPIN};
 use super::kind::PacketKind;
-use crate::wire::cid::ConnectionId;
+use crate::wire::cid::{ConnectionId, MAX_CID_LENGTH};
 use crate::wire::packet_number::PacketNumber;
 use crate::wire::version::Version;
 
 /// The most that the length field of a long header, which we write in two bytes, can say: packet number, payload and
 /// tag together.
 pub(crate) const MAX_LONG_LENGTH: usize = (1 << 14) - 1;
+
+/// The most bytes of a packet number.
+const MAX_NUMBER_LENGTH: usize = 4;
+
+/// The longest short header.
+const LONGEST_SHORT: usize = 1 + MAX_CID_LENGTH + MAX_NUMBER_LENGTH;
 
 /// The header of an Initial, 0-RTT or Handshake packet.
 #[derive(Clone, Copy, Debug)]
@@ -124,10 +130,46 @@ impl ShortHeader {
         }
         let spin = if self.spin { SPIN } else { 0 };
         let key_phase = if self.key_phase { KEY_PHASE } else { 0 };
-        writer.u8(FIXED | spin | key_phase | number_length_bits(number_length));
+        let first = FIXED | spin | key_phase | number_length_bits(number_length);
+        if let Some(head) = writer.spare().first_chunk_mut()
+            && self
+                .write_ahead(head, first, number, number_length)
+                .is_some()
+        {
+            writer.space(self.size(number_length))?;
+            return Some(writer.len() - number_length);
+        }
+        writer.u8(first);
         writer.bytes(self.dcid.as_slice());
         let offset = writer.len();
         write_number(writer, number, number_length).then_some(offset)
+    }
+
+    /// Writes the header with two copies of constant length, the end of which the payload will cover.
+    #[inline]
+    fn write_ahead(
+        &self,
+        head: &mut [u8; LONGEST_SHORT],
+        first: u8,
+        number: PacketNumber,
+        number_length: usize,
+    ) -> Option<()> {
+        let [place, rest @ ..] = head;
+        *place = first;
+        *rest.first_chunk_mut()? = *self.dcid.padded();
+        let shift = match number_length {
+            1 => 24,
+            2 => 16,
+            3 => 8,
+            4 => 0,
+            _ => return None,
+        };
+        let [.., a, b, c, d] = number.value().to_be_bytes();
+        let number = u32::from_be_bytes([a, b, c, d]) << shift;
+        let field: &mut [u8; MAX_NUMBER_LENGTH] =
+            rest.get_mut(self.dcid.len()..)?.first_chunk_mut()?;
+        *field = number.to_be_bytes();
+        Some(())
     }
 }
 
@@ -248,6 +290,31 @@ mod tests {
         let number = PacketNumber(654_360_564);
         assert_eq!(header.write(&mut writer, number, 3), Some(1));
         assert_eq!(packet, [0x42, 0x00, 0xbf, 0xf4]);
+    }
+
+    /// The header is the same with room behind it, where it may be written ahead, and without.
+    #[test]
+    fn a_short_header_is_the_same_with_room_behind_it() {
+        let number = PacketNumber(0x1122_3344_5566);
+        for cid_length in 0..=20_u8 {
+            for number_length in 0..=5 {
+                let bytes: Vec<u8> = (1..=cid_length).collect();
+                let header = ShortHeader {
+                    dcid: ConnectionId::new(&bytes).unwrap(),
+                    spin: false,
+                    key_phase: true,
+                };
+                let (mut wide, mut tight) = ([0; 60], vec![0; header.size(number_length)]);
+                let mut roomy = Writer::new(&mut wide);
+                let with_room = header.write(&mut roomy, number, number_length);
+                let length = roomy.len();
+                let without = header.write(&mut Writer::new(&mut tight), number, number_length);
+                assert_eq!(with_room, without, "{cid_length} {number_length}");
+                if without.is_some() {
+                    assert_eq!(wide[..length], tight);
+                }
+            }
+        }
     }
 
     #[test]
