@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use quic_transport::Config;
 use test_fixture::ends::{Client, Server, Settings};
 use test_fixture::network::{Chance, Link};
 use test_fixture::{Bulk, Pair};
@@ -54,4 +55,36 @@ fn everything_arrives_over_a_bad_link() {
         ..Link::delayed(Duration::from_millis(10))
     };
     transfer(link, 1_000_000, 1_000_000);
+}
+
+/// The first probe of the MTU may be larger than the window, and is nobody's reason to wait.
+#[test]
+fn a_probe_of_the_mtu_holds_nothing_up() {
+    let config = Config {
+        max_datagram: 65_507,
+        ..Config::default()
+    };
+    let settings = Settings {
+        client: config.clone(),
+        server: config,
+        ..Settings::default()
+    };
+    for largest in [usize::MAX, 1500] {
+        let link = Link {
+            largest,
+            ..Link::delayed(Duration::from_millis(1))
+        };
+        let mut pair = Bulks::new(&settings, link);
+        pair.handshake();
+        let start = pair.network.elapsed();
+        let Client {
+            connection,
+            application,
+        } = &mut pair.client;
+        application.request(connection, 1, 0).unwrap();
+        pair.run_until(|pair| pair.client.application.complete == 1);
+        let elapsed = pair.network.elapsed().saturating_sub(start);
+        // A round trip takes 2 ms; a delayed acknowledgment would take 25 more.
+        assert!(elapsed < Duration::from_millis(10), "{elapsed:?}");
+    }
 }

@@ -69,7 +69,7 @@ impl Connection {
         // The ranges of a frame descend. Data is released in one piece when it is told of in ascending order.
         for range in acked.chunk_by(|one, next| one.number < next.number).rev() {
             for Acked { packet, .. } in range {
-                if packet.is_in_flight() {
+                if packet.fills_window() {
                     self.path.controller.on_acked(packet.size, packet.sent);
                 }
                 if packet.is_mtu_probe() {

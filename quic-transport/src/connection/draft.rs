@@ -275,7 +275,7 @@ impl Connection {
                 state.probes = state.probes.saturating_sub(1);
             }
         }
-        if written.in_flight {
+        if packet.fills_window() {
             self.path.controller.on_sent(packet.size);
             self.path.pacer.on_sent(packet.size.into());
         }

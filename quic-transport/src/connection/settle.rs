@@ -88,7 +88,7 @@ impl Connection {
     /// What lost packets carried is owed again.
     pub(super) fn on_lost(&mut self, lost: &[Lost], space: Space) {
         for Lost { packet, .. } in lost {
-            if packet.is_in_flight() {
+            if packet.fills_window() {
                 self.path.controller.on_lost(packet.size);
             }
             if packet.is_ect0() {

@@ -30,7 +30,7 @@ impl PacketFlags {
     pub(crate) const NONE: Self = Self(0);
     /// The peer must acknowledge it.
     pub(crate) const ACK_ELICITING: Self = Self(1);
-    /// It counts against the congestion window.
+    /// It is acknowledged or lost.
     pub(crate) const IN_FLIGHT: Self = Self(2);
     /// It probes the path's MTU: its loss says nothing about congestion (RFC 9000, 14.4).
     pub(crate) const MTU_PROBE: Self = Self(4);
@@ -69,10 +69,19 @@ impl SentPacket {
         self.flags.has(PacketFlags::ACK_ELICITING)
     }
 
-    /// Whether it counts against the congestion window.
+    /// Whether it is going to be acknowledged or lost.
     #[inline]
     pub(crate) const fn is_in_flight(&self) -> bool {
         self.flags.has(PacketFlags::IN_FLIGHT)
+    }
+
+    /// Whether it counts against the congestion window.
+    ///
+    /// A probe of the MTU doesn't, since its loss says nothing about congestion (RFC 9000, 14.4). There is one at a
+    /// time, and it may be larger than the first window: counted, it would hold up all else for a round trip.
+    #[inline]
+    pub(crate) const fn fills_window(&self) -> bool {
+        self.is_in_flight() && !self.is_mtu_probe()
     }
 
     /// Whether it probes the path's MTU.
