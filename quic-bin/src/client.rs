@@ -1,12 +1,12 @@
 //! `quic-client` with URLs: fetches all of them over one connection.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, IsTerminal as _, Write as _},
     net::SocketAddr,
     path::PathBuf,
     sync::Arc,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use quic_transport::tls;
@@ -15,14 +15,18 @@ use quic_udp::Socket;
 use crate::{
     certificate::load_certificates,
     cli::{self, Trust, Upload},
-    download::{Download, Exchange},
+    download::{Download, Exchange, Timing},
     event_loop::EventLoop,
     failure::Failure,
     progress::Progress,
     server::ALPN,
+    signals::Termination,
     site::Body,
     url::Target,
 };
+
+/// An address is given this time at least.
+const SHORTEST_WAIT: Duration = Duration::from_millis(1);
 
 /// One URL.
 #[derive(Debug)]
@@ -98,6 +102,10 @@ impl Exchange for Fetch {
         self.upload.take().map(|(body, _)| body)
     }
 
+    fn shares_output(&self) -> bool {
+        matches!(self.sink, Sink::Stdout)
+    }
+
     fn on_response(&mut self, status: u16, length: Option<u64>) {
         self.status = status;
         if let Some(length) = length {
@@ -149,7 +157,7 @@ pub fn run(arguments: &cli::Client) -> Result<(), Failure> {
         })
 }
 
-/// Tries one address after the other until one answers.
+/// Tries one address after the other until one answers, all within the time that one would have.
 fn try_each(
     arguments: &cli::Client,
     server: &Target,
@@ -157,11 +165,28 @@ fn try_each(
     addresses: &[SocketAddr],
     mut fetches: Vec<Fetch>,
 ) -> Result<Vec<Fetch>, Failure> {
+    let termination = Termination::default();
+    termination
+        .on_signals()
+        .map_err(|error| Failure::new(format!("can't watch for signals: {error}")))?;
+    let deadline = Instant::now() + arguments.timeout;
     let mut last = Failure::new(format!("{}: the name has no address", server.host()));
-    for address in addresses {
-        let mut download = Download::new(*address, server.host(), tls, arguments.timeout, fetches)?;
-        let result = drive(*address, &mut download);
-        if result.is_ok() || download.has_connected() {
+    for (address, left) in addresses.iter().zip((1..=addresses.len()).rev()) {
+        let remaining = deadline.saturating_duration_since(Instant::now());
+        let timing = Timing {
+            handshake: (remaining / u32::try_from(left).unwrap_or(u32::MAX)).max(SHORTEST_WAIT),
+            silence: arguments.timeout,
+        };
+        let mut download = Download::new(
+            *address,
+            server.host(),
+            tls,
+            timing,
+            termination.clone(),
+            fetches,
+        )?;
+        let result = drive(*address, &mut download, &termination);
+        if result.is_ok() || download.has_connected() || termination.is_requested() {
             result?;
             return Ok(download.into_finished());
         }
@@ -173,13 +198,18 @@ fn try_each(
     Err(last)
 }
 
-fn drive(address: SocketAddr, download: &mut Download<Fetch>) -> Result<(), Failure> {
+fn drive(
+    address: SocketAddr,
+    download: &mut Download<Fetch>,
+    termination: &Termination,
+) -> Result<(), Failure> {
     let fail = |error: io::Error| Failure::new(format!("{address}: {error}"));
     let mut socket = Socket::bind_for(address).map_err(fail)?;
     // Where the system can't report them, the timeout is waited for.
     drop(socket.enable_icmp_errors());
     let mut events = EventLoop::new().map_err(fail)?;
     events.add(socket).map_err(fail)?;
+    termination.wakes(events.waker());
     events.run(download).map_err(fail)?;
     download.result()
 }
@@ -192,7 +222,10 @@ fn fetch(arguments: &cli::Client, index: usize, target: &Target) -> Result<Fetch
             path: path.clone(),
             file: None,
         });
-    let shows_progress = io::stderr().is_terminal() && matches!(sink, Sink::File { .. });
+    // Several would draw over each other.
+    let is_alone = arguments.urls.len() == 1;
+    let shows_progress =
+        is_alone && io::stderr().is_terminal() && matches!(sink, Sink::File { .. });
     Ok(Fetch {
         target: target.clone(),
         is_post: upload.is_some(),
@@ -212,11 +245,12 @@ fn open_upload(upload: &Upload) -> Result<(Body, u64), Failure> {
         )),
         Upload::File(path) => {
             let fail = |error| Failure::with_file(path, &error);
-            let file = File::open(path).map_err(fail)?;
-            let metadata = file.metadata().map_err(fail)?;
-            if !metadata.is_file() {
+            // Opening a named pipe would wait for somebody to write to it.
+            if !fs::metadata(path).map_err(fail)?.is_file() {
                 return Err(Failure::with_file(path, &"not a regular file"));
             }
+            let file = File::open(path).map_err(fail)?;
+            let metadata = file.metadata().map_err(fail)?;
             Ok((Body::of_file(file, metadata.len()), metadata.len()))
         }
     }

@@ -3,10 +3,6 @@
 use std::{
     io::{self, IsTerminal as _, Write as _},
     net::{Ipv4Addr, SocketAddr},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
     thread,
     time::{Instant, SystemTime},
 };
@@ -17,12 +13,13 @@ use quic_udp::Socket;
 use crate::{
     certificate::Identity,
     cli,
-    download::{Download, Exchange},
+    download::{Download, Exchange, Timing},
     event_loop::EventLoop,
     failure::Failure,
     pattern::Verifier,
     progress::Progress,
     server::{ALPN, Server, bind},
+    signals::Termination,
     site::Site,
     summary::{Packets, Summary, Transfer},
 };
@@ -85,17 +82,14 @@ impl Exchange for Check {
 /// The server in its thread; it ends with this value.
 struct Background {
     address: SocketAddr,
-    stop: Arc<AtomicBool>,
-    waker: Arc<mio::Waker>,
+    termination: Termination,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Drop for Background {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if self.waker.wake().is_ok()
-            && let Some(thread) = self.thread.take()
-        {
+        self.termination.request();
+        if let Some(thread) = self.thread.take() {
             // A server that panicked has said so.
             drop(thread.join());
         }
@@ -123,7 +117,14 @@ pub fn run(arguments: &cli::Client) -> Result<(), Failure> {
         progress: progress(arguments.size),
         status: 0,
     };
-    let mut download = Download::new(server.address, NAME, &tls, arguments.timeout, [check])?;
+    let termination = Termination::default();
+    termination.wakes(events.waker());
+    termination.on_signals().map_err(fail)?;
+    let timing = Timing {
+        handshake: arguments.timeout,
+        silence: arguments.timeout,
+    };
+    let mut download = Download::new(server.address, NAME, &tls, timing, termination, [check])?;
     events.run(&mut download).map_err(fail)?;
     download.result()?;
     let summary = summarize(&download, arguments.size, events.socket(id));
@@ -143,14 +144,14 @@ fn start_server(identity: Identity) -> Result<Background, Failure> {
         root: None,
         test_resources: true,
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    let mut server = Server::new(identity, site, Arc::clone(&stop))?;
+    let termination = Termination::default();
+    let mut server = Server::new(identity, site, termination.clone())?;
     let socket = bind((Ipv4Addr::LOCALHOST, 0).into())?;
     let address = socket.local_address();
     let fail = |error: io::Error| Failure::new(format!("can't start the server: {error}"));
     let mut events = EventLoop::new().map_err(fail)?;
     events.add(socket).map_err(fail)?;
-    let waker = events.waker();
+    termination.wakes(events.waker());
     let thread = thread::Builder::new()
         .name("server".to_owned())
         // The client learns of its end by silence.
@@ -158,8 +159,7 @@ fn start_server(identity: Identity) -> Result<Background, Failure> {
         .map_err(fail)?;
     Ok(Background {
         address,
-        stop,
-        waker,
+        termination,
         thread: Some(thread),
     })
 }

@@ -2,19 +2,21 @@
 
 use std::{
     collections::VecDeque,
+    io,
     net::SocketAddr,
     time::{Duration, Instant},
 };
 
-use quic_common::{BatchBuffer, IdMap, Random};
+use quic_common::{BatchBuffer, BatchHead, IdMap, Random};
 use quic_http3::{ApiError as Http3Error, ClientEvent, ClientSession, Code, Field};
-use quic_transport::{CloseReason, Config, Connection, Event, StreamId, tls};
-use quic_udp::{Datagrams, IcmpError, IcmpKind};
+use quic_transport::{CloseReason, Config, Connection, Error, Event, StreamId, tls};
+use quic_udp::{Datagrams, Fault, IcmpError, IcmpKind};
 
 use crate::{
     event_loop::{Output, Protocol, SocketId},
     failure::Failure,
     random,
+    signals::Termination,
     site::Body,
 };
 
@@ -37,6 +39,11 @@ pub trait Exchange {
     /// The body to send; taken once.
     fn take_upload(&mut self) -> Option<Body> {
         None
+    }
+
+    /// Whether the answer goes where others go too, so that they have to come one after the other.
+    fn shares_output(&self) -> bool {
+        false
     }
 
     /// The final response has come; `length` is what it says about its body.
@@ -80,9 +87,19 @@ pub struct Download<E> {
     finished: Vec<E>,
     state: State,
     remote: SocketAddr,
-    timeout: Duration,
+    timing: Timing,
+    termination: Termination,
     first_request: Option<Instant>,
     last_byte: Option<Instant>,
+}
+
+/// How long a client waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// For the handshake to be complete.
+    pub handshake: Duration,
+    /// For anything to come from the server.
+    pub silence: Duration,
 }
 
 #[derive(Debug)]
@@ -92,7 +109,8 @@ struct Running<E> {
 }
 
 impl<E: Exchange> Download<E> {
-    /// Starts to connect to the server at `remote`, whose certificate has to be for `name`.
+    /// Starts to connect to the server at `remote`, whose certificate has to be for `name`. On `termination` it says
+    /// goodbye and ends.
     ///
     /// # Errors
     ///
@@ -101,12 +119,13 @@ impl<E: Exchange> Download<E> {
         remote: SocketAddr,
         name: &str,
         tls: &tls::ClientConfig,
-        timeout: Duration,
+        timing: Timing,
+        termination: Termination,
         exchanges: impl IntoIterator<Item = E>,
     ) -> Result<Self, Failure> {
         let mut config = Config {
-            idle_timeout: timeout,
-            handshake_timeout: timeout,
+            idle_timeout: timing.silence,
+            handshake_timeout: timing.handshake,
             ..Config::default()
         };
         if remote.ip().is_loopback() {
@@ -123,7 +142,8 @@ impl<E: Exchange> Download<E> {
             finished: Vec::new(),
             state: State::Connecting,
             remote,
-            timeout,
+            timing,
+            termination,
             first_request: None,
             last_byte: None,
         })
@@ -204,24 +224,28 @@ impl<E: Exchange> Download<E> {
         let remote = self.remote;
         match reason {
             CloseReason::HandshakeTimeout => {
-                format!(
-                    "no answer from {remote} within {} s",
-                    self.timeout.as_secs_f32()
-                )
+                let seconds = rounded(self.timing.handshake);
+                format!("no answer from {remote} within {seconds} s")
             }
             CloseReason::IdleTimeout => {
-                format!(
-                    "{remote} has been silent for {} s",
-                    self.timeout.as_secs_f32()
-                )
+                let seconds = rounded(self.timing.silence);
+                format!("{remote} has been silent for {seconds} s")
             }
+            // What is wrong with the certificate or the like; the rest says more about QUIC than about that.
+            CloseReason::Local(Error { code, reason, .. }) => code.alert().map_or_else(
+                || format!("{remote}: {code}: {reason}"),
+                |alert| format!("{remote}: {reason} (TLS alert {alert})"),
+            ),
             other => format!("{remote}: {other}"),
         }
     }
 
     /// Makes as many requests as the server allows.
     fn request(&mut self) {
-        while let Some(exchange) = self.waiting.front() {
+        while let Some(index) = self.next_to_request() {
+            let Some(exchange) = self.waiting.get(index) else {
+                return;
+            };
             let length = exchange.upload_length().map(|length| length.to_string());
             let mut fields = vec![
                 Field::new(":method", exchange.method()),
@@ -241,7 +265,7 @@ impl<E: Exchange> Download<E> {
                 .request(&mut self.connection, &fields, length.is_none())
             {
                 Ok(id) => {
-                    if let Some(mut exchange) = self.waiting.pop_front() {
+                    if let Some(mut exchange) = self.waiting.remove(index) {
                         let upload = exchange.take_upload();
                         self.running.insert(id, Running { exchange, upload });
                         self.upload(id);
@@ -254,6 +278,15 @@ impl<E: Exchange> Download<E> {
                 }
             }
         }
+    }
+
+    /// The first waiting request that needs not wait for another's answer.
+    fn next_to_request(&self) -> Option<usize> {
+        let mut running = self.running.values();
+        let is_shared = running.any(|running| running.exchange.shares_output());
+        self.waiting
+            .iter()
+            .position(|exchange| !is_shared || !exchange.shares_output())
     }
 
     fn upload(&mut self, id: StreamId) {
@@ -355,6 +388,11 @@ impl<E: Exchange> Download<E> {
     }
 }
 
+/// Seconds, to the millisecond.
+fn rounded(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1000.0).round() / 1000.0
+}
+
 impl<E: Exchange> Protocol for Download<E> {
     fn input(&mut self, _: SocketId, datagrams: Datagrams<'_>, now: Instant) {
         self.connection.process_multiple_input(datagrams, now);
@@ -362,39 +400,62 @@ impl<E: Exchange> Protocol for Download<E> {
 
     fn process(&mut self, now: Instant) {
         self.connection.settle(now);
+        if self.termination.is_requested() {
+            self.fail(Failure::new("interrupted"));
+        }
         while let Some(event) = self.connection.next_event() {
             self.on_connection_event(event, now);
-        }
-        if matches!(self.state, State::Running) {
-            self.request();
         }
         while let Some(event) = self.session.next_event(&mut self.connection, now) {
             if let Err(failure) = self.on_http_event(event, now) {
                 self.fail(failure);
             }
         }
-        if matches!(self.state, State::Running)
-            && self.waiting.is_empty()
-            && self.running.is_empty()
-        {
+        if !matches!(self.state, State::Running) {
+            return;
+        }
+        self.request();
+        if self.waiting.is_empty() && self.running.is_empty() {
             self.state = State::Done;
             self.connection.close(Code::NO_ERROR.value(), b"");
         }
     }
 
     fn output(&mut self, _: SocketId, now: Instant, buffer: &mut BatchBuffer) -> Output {
-        self.connection.process_output(now, buffer).into()
+        let output = self.connection.process_output(now, buffer).into();
+        // Its deadlines pass in there: without another turn nobody would hear that the time is up.
+        if !matches!(output, Output::Batch(_)) && self.connection.has_events() && !self.is_done() {
+            return Output::Wait(Duration::ZERO);
+        }
+        output
     }
 
     fn is_done(&self) -> bool {
         matches!(self.state, State::Done | State::Failed(_))
     }
 
+    /// A way that doesn't exist needs no waiting for, while another address may be tried.
+    fn on_fault(&mut self, _: SocketId, _: BatchHead, fault: Fault) {
+        let is_final = match fault {
+            Fault::Unreachable | Fault::NotPermitted => true,
+            Fault::TooLarge | Fault::NoBuffers | Fault::Other(_) | _ => false,
+        };
+        if is_final && matches!(self.state, State::Connecting) {
+            self.fail(Failure::new(format!("{}: {fault}", self.remote)));
+        }
+    }
+
     /// Before the handshake is complete, an ICMP error spares the user the wait. Later anyone may have sent it.
     fn on_icmp_error(&mut self, _: SocketId, error: IcmpError) {
-        if matches!(self.state, State::Connecting) && error.kind == IcmpKind::Unreachable {
-            let line = format!("{}: unreachable: nobody listens there (ICMP)", self.remote);
-            self.fail(Failure::new(line));
+        if !matches!(self.state, State::Connecting) || error.kind != IcmpKind::Unreachable {
+            return;
         }
+        let cause = io::Error::from_raw_os_error(error.code);
+        let line = if cause.kind() == io::ErrorKind::ConnectionRefused {
+            format!("{}: nobody listens there (ICMP)", self.remote)
+        } else {
+            format!("{}: unreachable: {cause} (ICMP)", self.remote)
+        };
+        self.fail(Failure::new(line));
     }
 }

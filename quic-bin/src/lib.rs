@@ -19,6 +19,7 @@ pub mod summary;
 pub mod event_loop;
 pub mod cli;
 pub mod random;
+pub mod signals;
 pub mod site;
 pub mod responder;
 pub mod server;

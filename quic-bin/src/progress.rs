@@ -13,9 +13,9 @@ use crate::{
 /// Columns of the bar itself.
 const BAR: usize = 14;
 
-/// Draws progress to a terminal, a few times a second; does nothing elsewhere.
+/// Draws progress to a terminal, a few times a second; does nothing elsewhere. Its line goes when it is dropped.
 #[derive(Debug)]
-pub struct Progress<W> {
+pub struct Progress<W: Write> {
     out: Option<W>,
     total: Option<u64>,
     start: Instant,
@@ -72,6 +72,12 @@ impl<W: Write> Progress<W> {
         {
             self.out = None;
         }
+    }
+}
+
+impl<W: Write> Drop for Progress<W> {
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 
@@ -135,7 +141,8 @@ mod tests {
         for step in 0..100 {
             progress.update(step, start + Duration::from_millis(5 * step));
         }
-        progress.finish();
+        // An error is reported right after this.
+        drop(progress);
         let text = String::from_utf8(out).unwrap();
         assert_eq!(text.matches('[').count(), 5);
         assert!(text.ends_with('\r'));

@@ -3,14 +3,12 @@
 use std::{
     io::{self, Write as _},
     net::SocketAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::{Instant, SystemTime},
 };
 
 use quic_common::{BatchBuffer, Random};
+use quic_http3::Code;
 use quic_transport::{Config, Endpoint, EndpointConfig, Incoming, Output as Step, tls};
 use quic_udp::{Datagrams, Socket};
 
@@ -20,9 +18,10 @@ use crate::{
     event_loop::{EventLoop, Output, Protocol, SocketId},
     failure::Failure,
     files::Root,
-    limits::{MAX_LOOPBACK_DATAGRAM, SERVER_STREAMS},
+    limits::{GOODBYE, MAX_LOOPBACK_DATAGRAM, SERVER_STREAMS},
     random,
     responder::Responder,
+    signals::Termination,
     site::Site,
 };
 
@@ -35,17 +34,29 @@ pub struct Server {
     endpoint: Endpoint<Responder>,
     tls: tls::ServerConfig,
     site: Arc<Site>,
-    /// Set when the server is to end.
-    stop: Arc<AtomicBool>,
+    termination: Termination,
+    life: Life,
+}
+
+/// Whether the server is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    Serving,
+    /// Every client is being told, but not beyond this time.
+    Ending {
+        until: Instant,
+    },
+    /// There is nothing left to say.
+    Ended,
 }
 
 impl Server {
-    /// A server of `site` that shows `identity`; it ends when `stop` is set.
+    /// A server of `site` that shows `identity`. On `termination` it says goodbye to its clients and ends.
     ///
     /// # Errors
     ///
     /// When the certificate and the key don't fit.
-    pub fn new(identity: Identity, site: Site, stop: Arc<AtomicBool>) -> Result<Self, Failure> {
+    pub fn new(identity: Identity, site: Site, termination: Termination) -> Result<Self, Failure> {
         let tls = tls::ServerConfig::new(identity.chain, identity.key, &[ALPN])
             .map_err(|error| Failure::new(format!("certificate and key: {error}")))?;
         let mut random = Random::from_seed(random::seed()?);
@@ -54,7 +65,8 @@ impl Server {
             endpoint: Endpoint::new(config, random),
             tls,
             site: Arc::new(site),
-            stop,
+            termination,
+            life: Life::Serving,
         })
     }
 
@@ -65,6 +77,18 @@ impl Server {
         let _ = self
             .endpoint
             .accept(incoming, &config, &self.tls, responder, now);
+    }
+
+    fn say_goodbye(&mut self, now: Instant) {
+        let handles: Vec<_> = self.endpoint.handles().collect();
+        for handle in handles {
+            if let Some((connection, _)) = self.endpoint.connection_mut(handle) {
+                connection.close(Code::NO_ERROR.value(), b"the server ends");
+            }
+        }
+        self.life = Life::Ending {
+            until: now + GOODBYE,
+        };
     }
 }
 
@@ -86,17 +110,28 @@ impl Protocol for Server {
     }
 
     fn process(&mut self, now: Instant) {
-        while let Some(incoming) = self.endpoint.next_incoming() {
-            self.admit(incoming, now);
+        match self.life {
+            Life::Serving if self.termination.is_requested() => self.say_goodbye(now),
+            Life::Serving => {
+                while let Some(incoming) = self.endpoint.next_incoming() {
+                    self.admit(incoming, now);
+                }
+            }
+            Life::Ending { until } if until <= now => self.life = Life::Ended,
+            Life::Ending { .. } | Life::Ended => {}
         }
     }
 
     fn output(&mut self, _: SocketId, now: Instant, buffer: &mut BatchBuffer) -> Output {
-        self.endpoint.process_output(now, buffer).into()
+        let output = self.endpoint.process_output(now, buffer).into();
+        if matches!(self.life, Life::Ending { .. }) && !matches!(output, Output::Batch(_)) {
+            self.life = Life::Ended;
+        }
+        output
     }
 
     fn is_done(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+        self.life == Life::Ended
     }
 }
 
@@ -120,7 +155,7 @@ pub fn bind(address: SocketAddr) -> Result<Socket, Failure> {
         .map_err(|error| Failure::new(format!("can't listen on {address}: {error}")))
 }
 
-/// Runs `quic-server` until it is ended from outside.
+/// Runs `quic-server` until it is ended from outside, which is no failure.
 ///
 /// # Errors
 ///
@@ -135,7 +170,8 @@ pub fn run(arguments: &cli::Server) -> Result<(), Failure> {
         None => Identity::self_signed(&arguments.names(), SystemTime::now())?,
     };
     let fingerprint = identity.fingerprint();
-    let mut server = Server::new(identity, site, Arc::default())?;
+    let termination = Termination::default();
+    let mut server = Server::new(identity, site, termination.clone())?;
     let socket = bind(arguments.listen)?;
     let address = socket.local_address();
     let mut events =
@@ -143,6 +179,10 @@ pub fn run(arguments: &cli::Server) -> Result<(), Failure> {
     events
         .add(socket)
         .map_err(|error| Failure::new(format!("can't poll the socket: {error}")))?;
+    termination.wakes(events.waker());
+    termination
+        .on_signals()
+        .map_err(|error| Failure::new(format!("can't watch for signals: {error}")))?;
 
     let is_self_signed = arguments.identity_files().is_none();
     // Nobody may be reading; the server works all the same.
@@ -169,13 +209,42 @@ fn greet(
     if let Some(fingerprint) = fingerprint {
         writeln!(out, "certificate SHA-256 {fingerprint}")?;
         if is_self_signed {
-            let port = address.port();
             let path = if has_test_resources { "1000000" } else { "" };
+            let server = reachable_as(address);
             writeln!(
                 out,
-                "try: quic-client --pin-sha256 {fingerprint} https://localhost:{port}/{path}"
+                "try: quic-client --pin-sha256 {fingerprint} https://{server}/{path}"
             )?;
         }
     }
     out.flush()
+}
+
+/// Host and port under which a client on this machine reaches a server that listens on `address`.
+fn reachable_as(address: SocketAddr) -> String {
+    let ip = address.ip().to_canonical();
+    if ip.is_unspecified() || ip.is_loopback() {
+        format!("localhost:{}", address.port())
+    } else {
+        SocketAddr::new(ip, address.port()).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reachable_as;
+
+    #[test]
+    fn the_client_command_names_the_server_as_its_certificate_does() {
+        for (address, expected) in [
+            ("[::]:4433", "localhost:4433"),
+            ("0.0.0.0:1", "localhost:1"),
+            ("127.0.0.1:2", "localhost:2"),
+            ("[::1]:3", "localhost:3"),
+            ("192.0.2.1:4", "192.0.2.1:4"),
+            ("[2001:db8::1]:5", "[2001:db8::1]:5"),
+        ] {
+            assert_eq!(reachable_as(address.parse().unwrap()), expected);
+        }
+    }
 }
