@@ -11,6 +11,7 @@ use super::{
     unprotect::{Opened, Packet, Unprocessed},
 };
 use crate::{
+    config::MIN_DATAGRAM,
     error::CloseReason,
     limits::COALESCED_PACKETS,
     wire::{
@@ -99,6 +100,7 @@ impl Connection {
     }
 
     fn coalesced_packets(&mut self, mut rest: &mut [u8], ecn: Ecn, now: Instant) -> bool {
+        let is_small = rest.len() < usize::from(MIN_DATAGRAM);
         let mut first_dcid: Option<ConnectionId> = None;
         let mut any = false;
         for _ in 0..COALESCED_PACKETS {
@@ -114,7 +116,10 @@ impl Connection {
             };
             rest = tail;
             // RFC 9000, 12.2: packets for another connection are not to be processed.
-            if *first_dcid.get_or_insert(header.dcid) != header.dcid {
+            let is_for_another = *first_dcid.get_or_insert(header.dcid) != header.dcid;
+            // RFC 9000, 14.1: nor are a client's Initials in small datagrams.
+            let is_cheap = is_small && self.side.is_server() && header.kind == PacketKind::Initial;
+            if is_for_another || is_cheap {
                 self.stats.packets_dropped += 1;
                 continue;
             }
@@ -124,6 +129,8 @@ impl Connection {
     }
 
     /// Processes one packet; returns whether it could be opened, or may be later.
+    ///
+    /// What is authenticated otherwise, or not at all, may be a stateless reset in disguise (RFC 9000, 10.3).
     fn packet(&mut self, packet: &mut [u8], header: &PacketHeader, ecn: Ecn, now: Instant) -> bool {
         match header.kind {
             PacketKind::VersionNegotiation => self.on_version_negotiation(packet, header),
@@ -134,7 +141,7 @@ impl Connection {
             PacketKind::Short => return self.short_packet(packet, &header.dcid, ecn, now),
             PacketKind::Unsupported => self.stats.packets_dropped += 1,
         }
-        true
+        false
     }
 
     fn long_packet(

@@ -97,6 +97,7 @@ pub(super) enum Start<'d> {
         level: Level,
         destination: &'d [u8],
         source: &'d [u8],
+        token: &'d [u8],
         number_at: usize,
         end: usize,
     },
@@ -123,6 +124,7 @@ fn read_start(bytes: &[u8], cid_length: usize) -> Option<Start<'_>> {
             level: Level::OneRtt,
             destination: reader.bytes(cid_length).ok()?,
             source: &[],
+            token: &[],
             number_at: 1 + cid_length,
             end: bytes.len(),
         });
@@ -151,9 +153,11 @@ fn read_start(bytes: &[u8], cid_length: usize) -> Option<Start<'_>> {
         }
         _ => return None,
     };
-    if level == Level::Initial {
-        reader.length_prefixed().ok()?;
-    }
+    let token = if level == Level::Initial {
+        reader.length_prefixed().ok()?
+    } else {
+        &[]
+    };
     let length = usize::try_from(reader.varint().ok()?).ok()?;
     let number_at = bytes.len() - reader.remaining();
     let end = number_at.checked_add(length)?;
@@ -161,6 +165,7 @@ fn read_start(bytes: &[u8], cid_length: usize) -> Option<Start<'_>> {
         level,
         destination,
         source,
+        token,
         number_at,
         end,
     })
@@ -192,6 +197,11 @@ mod tests {
                     &[]
                 } else {
                     to.source
+                },
+                token: if level == Level::Initial {
+                    to.token
+                } else {
+                    &[]
                 },
                 number_at: header_length - 4,
                 end: packet.len(),

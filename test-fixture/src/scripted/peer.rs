@@ -328,18 +328,19 @@ impl ScriptedPeer {
         self.remote.get_or_insert(remote);
         let mut rest = datagram;
         while !rest.is_empty() {
-            let length = match start(rest, self.local_cid.len()) {
+            let begin = start(rest, self.local_cid.len());
+            let length = match begin {
                 Start::Sealed {
                     level,
                     destination,
                     source,
-                    number_at,
                     end,
+                    ..
                 } => {
                     if level == Level::Initial {
                         self.on_initial(destination, source);
                     }
-                    self.on_packet(level, &rest[..end], number_at, datagram.len(), at);
+                    self.on_packet(&begin, &rest[..end], datagram.len(), at);
                     end
                 }
                 Start::Retry { source, token } => {
@@ -388,14 +389,18 @@ impl ScriptedPeer {
         }
     }
 
-    fn on_packet(
-        &mut self,
-        level: Level,
-        packet: &[u8],
-        number_at: usize,
-        datagram_length: usize,
-        at: Instant,
-    ) {
+    fn on_packet(&mut self, begin: &Start<'_>, packet: &[u8], datagram_length: usize, at: Instant) {
+        let Start::Sealed {
+            level,
+            destination,
+            source,
+            token,
+            number_at,
+            ..
+        } = *begin
+        else {
+            return;
+        };
         let space = &mut self.spaces[index(level)];
         let expected = space.expected();
         let current = self.phases.1;
@@ -420,6 +425,10 @@ impl ScriptedPeer {
         self.packets.push(SeenPacket {
             at,
             level,
+            first: opened.first,
+            destination: destination.to_vec(),
+            source: source.to_vec(),
+            token: token.to_vec(),
             number: opened.number,
             datagram: self.datagrams,
             datagram_length,

@@ -23,6 +23,7 @@ pub(super) struct Protection {
 /// An opened packet.
 #[derive(Debug)]
 pub(super) struct Opened {
+    pub(super) first: u8,
     pub(super) number: u64,
     pub(super) payload: Vec<u8>,
 }
@@ -126,6 +127,7 @@ impl Protection {
         let key = &self.phases[phase].remote;
         let payload = key.decrypt_in_place(number, header, body).ok()?;
         Some(Opened {
+            first,
             number,
             payload: payload.to_vec(),
         })

@@ -23,6 +23,14 @@ pub struct SeenPacket {
     pub at: Instant,
     /// Its level.
     pub level: Level,
+    /// Its first byte, without protection.
+    pub first: u8,
+    /// The connection IDs in its header; a short one has no source.
+    pub destination: Vec<u8>,
+    /// See `destination`.
+    pub source: Vec<u8>,
+    /// The token of an Initial packet.
+    pub token: Vec<u8>,
     /// Its number.
     pub number: u64,
     /// Which of all datagrams it arrived in, counted from 0.

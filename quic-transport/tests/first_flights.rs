@@ -1,0 +1,618 @@
+//! The first datagrams of a connection as the other end sees them: sizes, numbers, connection IDs, and how long the keys
+//! of the handshake are good for.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use quic_common::Reader;
+use quic_transport::{CloseReason, Direction, Event, RetryPolicy, StreamEvent};
+use test_fixture::ends::{ALPN, Client, Log, Server, Settings};
+use test_fixture::network::{Link, Verdict};
+use test_fixture::scripted::{
+    Draft, Level, Parameters, ScriptedPeer, SeenFrame, SeenPacket, frames, parameters as ids,
+    server_config,
+};
+use test_fixture::{CLIENT, Pair, SERVER};
+
+const SECOND: Duration = Duration::from_secs(1);
+/// There and back again.
+const ROUND_TRIP: Duration = Duration::from_millis(25);
+const PROTOCOL: u64 = 10;
+
+type ToServer = Pair<ScriptedPeer, Server<Log>>;
+type ToClient = Pair<Client<Log>, ScriptedPeer>;
+
+fn link() -> Link {
+    Link::delayed(Duration::from_millis(10))
+}
+
+fn to_server() -> ToServer {
+    ToServer::scripted_client(&Settings::default(), Parameters::generous(), link())
+}
+
+fn to_client() -> ToClient {
+    ToClient::scripted_server(&Settings::default(), Parameters::generous(), link())
+}
+
+/// A server that has sent its flight and waits for the client's Finished, which the script holds back.
+fn to_waiting_server() -> ToServer {
+    let mut pair = to_server();
+    pair.client.is_automatic = false;
+    let hello = pair.client.take_crypto(Level::Initial);
+    pair.client.send(Level::Initial, &frames::crypto(0, &hello));
+    pair.run(ROUND_TRIP);
+    assert!(pair.client.is_complete(), "the whole flight is there");
+    pair
+}
+
+/// What a client and a server have sent in a handshake and a second of talk after it.
+fn conversations() -> [Vec<SeenPacket>; 2] {
+    let mut clients = to_client();
+    clients.handshake();
+    let connection = &mut clients.client.connection;
+    let id = connection.open(Direction::Bidirectional).unwrap();
+    connection.stream_send(id, &[1; 20_000]).unwrap();
+    clients.run(SECOND);
+    let mut servers = to_server();
+    servers.handshake();
+    let (connection, _) = servers.server.connection(0).unwrap();
+    let id = connection.open(Direction::Bidirectional).unwrap();
+    connection.stream_send(id, &[1; 20_000]).unwrap();
+    servers.run(SECOND);
+    [
+        clients.server.packets().to_vec(),
+        servers.client.packets().to_vec(),
+    ]
+}
+
+fn is_ack_eliciting(packet: &SeenPacket) -> bool {
+    packet.frames.iter().any(SeenFrame::is_ack_eliciting)
+}
+
+/// RFC 9000, 14.1: a client fills every datagram with an Initial, a server those that elicit an acknowledgment;
+/// 17.2.2: without a Retry there is no token.
+#[test]
+fn datagrams_with_initials_are_full() {
+    let [by_client, by_server] = conversations();
+    for (packets, is_client) in [(by_client, true), (by_server, false)] {
+        let initials = packets.iter().filter(|p| p.level == Level::Initial);
+        for packet in initials {
+            assert!(packet.token.is_empty());
+            let must_be_full = is_client || is_ack_eliciting(packet);
+            assert!(!must_be_full || packet.datagram_length >= 1200);
+        }
+    }
+}
+
+/// RFC 9000, 12.3 and 12.4: in each space from 0 on, none twice, and no packet without a frame.
+#[test]
+fn numbers_start_at_zero_and_grow() {
+    for packets in conversations() {
+        for level in [Level::Initial, Level::Handshake, Level::OneRtt] {
+            let of_level = packets.iter().filter(|packet| packet.level == level);
+            let numbers: Vec<_> = of_level.map(|packet| packet.number).collect();
+            assert_eq!(numbers.first(), Some(&0));
+            assert!(numbers.is_sorted_by(|a, b| a < b), "{numbers:?}");
+        }
+        assert!(packets.iter().all(|packet| !packet.frames.is_empty()));
+    }
+}
+
+/// RFC 9000, 17.2, 17.3.1 and 17.4: the fixed bit is set; reserved bits and the spin bit are zero.
+#[test]
+fn reserved_bits_are_zero() {
+    for packet in conversations().iter().flatten() {
+        let (fixed, zero) = if packet.level == Level::OneRtt {
+            (0x40, 0x38)
+        } else {
+            (0xc0, 0x0c)
+        };
+        assert_eq!(packet.first & (0xc0 | zero), fixed, "{packet:?}");
+    }
+}
+
+/// RFC 9000, 12.2: coalesced packets are of different levels and for the same connection ID.
+#[test]
+fn datagrams_hold_one_packet_of_a_level() {
+    let mut most = 0;
+    for packets in conversations() {
+        let mut datagrams = BTreeMap::<usize, Vec<SeenPacket>>::new();
+        for packet in packets {
+            datagrams.entry(packet.datagram).or_default().push(packet);
+        }
+        for packets in datagrams.values() {
+            most = most.max(packets.len());
+            assert!(packets.is_sorted_by(|a, b| a.level < b.level));
+            assert!(packets.is_sorted_by(|a, b| a.destination == b.destination));
+        }
+    }
+    assert!(most > 1, "some were coalesced");
+}
+
+/// RFC 9000, 7.2: at least 8 bytes, the same until the server is heard, and the server's own from then on.
+#[test]
+fn the_first_destination_is_kept_until_the_server_speaks() {
+    let settings = Settings::default();
+    let mut pair = to_client();
+    // Another seed than the client's, so that both make up different connection IDs.
+    let tls = server_config(&settings.certificate, &[ALPN]);
+    pair.server = ScriptedPeer::server(tls, Parameters::generous(), settings.seed + 1);
+    pair.server.is_automatic = false;
+    pair.run(SECOND * 4);
+    let first = pair.server.packets().first().unwrap().destination.clone();
+    assert!(first.len() >= 8);
+    assert!(pair.server.packets().len() > 2, "the client tries again");
+    assert!(pair.server.packets().iter().all(|p| p.destination == first));
+    pair.server.forget();
+    pair.server.is_automatic = true;
+    pair.handshake();
+    let own = pair.server.local_cid().to_vec();
+    let later = pair
+        .server
+        .packets()
+        .iter()
+        .skip_while(|p| p.destination == first);
+    assert!(later.clone().count() > 0);
+    assert!(later.clone().all(|p| p.destination == own));
+}
+
+/// RFC 9000, 7.2: once a peer has said what it is called, packets under another name are dropped, and nothing goes there.
+#[test]
+fn another_source_is_dropped() {
+    let mut pair = to_client();
+    pair.server.is_automatic = false;
+    pair.run(ROUND_TRIP);
+    pair.server.send(Level::Initial, &frames::ping());
+    pair.run(ROUND_TRIP);
+    let close = frames::connection_close(2, 0, b"");
+    let mut draft = Draft::new(Level::Initial, &close);
+    draft.source = Some(b"somebody");
+    let packet = pair.server.seal(&draft);
+    pair.server.send_datagram(packet);
+    pair.run(ROUND_TRIP);
+    assert!(!pair.client.connection.is_closing());
+
+    let mut pair = to_waiting_server();
+    let own = pair.client.local_cid().to_vec();
+    for level in [Level::Initial, Level::Handshake] {
+        let mut draft = Draft::new(level, &close);
+        draft.source = Some(b"somebody");
+        let packet = pair.client.seal(&draft);
+        pair.client.send_datagram(packet);
+        pair.run(ROUND_TRIP);
+        let (connection, _) = pair.server.connection(0).unwrap();
+        assert!(!connection.is_closing(), "{level:?}");
+    }
+    assert!(pair.client.packets().iter().all(|p| p.destination == own));
+}
+
+/// The transport parameters that a peer has sent.
+fn decode(parameters: &[u8]) -> BTreeMap<u64, Vec<u8>> {
+    let mut reader = Reader::new(parameters);
+    let mut found = BTreeMap::new();
+    while !reader.is_empty() {
+        let id = reader.varint().unwrap();
+        let value = reader.length_prefixed().unwrap().to_vec();
+        assert_eq!(found.insert(id, value), None, "{id:#x} comes twice");
+    }
+    found
+}
+
+/// RFC 9000, 7.3, 7.4 and 18.2: each end names the connection IDs that it has used, and says what its role may say.
+#[test]
+fn the_parameters_name_the_connection_ids() {
+    let of_server = [
+        ids::ORIGINAL_DESTINATION_CID,
+        ids::STATELESS_RESET_TOKEN,
+        ids::PREFERRED_ADDRESS,
+        ids::RETRY_SOURCE_CID,
+    ];
+    let mut pair = to_client();
+    pair.handshake();
+    let found = decode(pair.server.remote_parameters().unwrap());
+    let source = &pair.server.packets().first().unwrap().source;
+    assert_eq!(found.get(&ids::INITIAL_SOURCE_CID), Some(source));
+    assert!(of_server.iter().all(|id| !found.contains_key(id)));
+    let limit = found.get(&ids::ACTIVE_CID_LIMIT).unwrap();
+    assert!(limit.first().is_some_and(|limit| *limit >= 2));
+
+    let mut pair = to_server();
+    let original = pair.client.remote_cid().to_vec();
+    pair.handshake();
+    let found = decode(pair.client.remote_parameters().unwrap());
+    let source = &pair.client.packets().first().unwrap().source;
+    assert_eq!(found.get(&ids::INITIAL_SOURCE_CID), Some(source));
+    assert_eq!(found.get(&ids::ORIGINAL_DESTINATION_CID), Some(&original));
+    assert_eq!(found.get(&ids::RETRY_SOURCE_CID), None);
+    assert_eq!(found.get(&ids::STATELESS_RESET_TOKEN).unwrap().len(), 16);
+}
+
+/// RFC 9000, 8.1 and RFC 9002, 6.2.2.1: with nothing in flight a client probes all the same: with a full Initial, or with
+/// a Handshake packet as soon as it has the keys.
+#[test]
+fn a_client_probes_while_the_server_may_be_blocked() {
+    let mut pair = to_client();
+    pair.server.is_automatic = false;
+    pair.run(ROUND_TRIP);
+    pair.server.send(Level::Initial, &frames::ack(&[0..=0]));
+    pair.run(ROUND_TRIP);
+    pair.server.forget();
+    pair.run(SECOND * 3);
+    let probes: Vec<_> = pair
+        .server
+        .packets()
+        .iter()
+        .filter(|p| is_ack_eliciting(p))
+        .collect();
+    assert!(!probes.is_empty());
+    assert!(
+        probes
+            .iter()
+            .all(|p| p.level == Level::Initial && p.datagram_length >= 1200)
+    );
+
+    let mut pair = to_client();
+    pair.server.is_automatic = false;
+    pair.run(ROUND_TRIP);
+    let hello = pair.server.take_crypto(Level::Initial);
+    let flight = [frames::ack(&[0..=0]), frames::crypto(0, &hello)].concat();
+    pair.server.send(Level::Initial, &flight);
+    pair.run(ROUND_TRIP);
+    pair.server.forget();
+    pair.run(SECOND * 3);
+    let probes: Vec<_> = pair
+        .server
+        .packets()
+        .iter()
+        .filter(|p| is_ack_eliciting(p))
+        .collect();
+    assert!(!probes.is_empty());
+    assert!(probes.iter().all(|p| p.level == Level::Handshake));
+}
+
+/// RFC 9001, 4.9.1: a client sends no Initial after its first Handshake packet; a server takes none after that.
+#[test]
+fn initial_keys_go_with_the_first_handshake_packet() {
+    let [by_client, _] = conversations();
+    let levels: Vec<_> = by_client.iter().map(|packet| packet.level).collect();
+    let first = levels
+        .iter()
+        .position(|level| *level == Level::Handshake)
+        .unwrap();
+    let later = levels.get(first..).unwrap();
+    assert!(!later.contains(&Level::Initial), "{levels:?}");
+
+    for (has_spoken, is_closed) in [(false, true), (true, false)] {
+        let mut pair = to_waiting_server();
+        if has_spoken {
+            pair.client.send(Level::Handshake, &frames::ping());
+        }
+        pair.client
+            .send(Level::Initial, &frames::connection_close(2, 0, b""));
+        pair.run(ROUND_TRIP);
+        let (connection, _) = pair.server.connection(0).unwrap();
+        assert_eq!(connection.is_closing(), is_closed);
+    }
+}
+
+/// RFC 9001, 4.9.2: nor are Handshake packets taken once the handshake is confirmed.
+#[test]
+fn handshake_keys_go_when_the_handshake_is_confirmed() {
+    let close = frames::connection_close(2, 0, b"");
+    let mut pair = to_server();
+    pair.handshake();
+    pair.client.send(Level::Handshake, &close);
+    pair.run(ROUND_TRIP);
+    let (connection, _) = pair.server.connection(0).unwrap();
+    assert!(!connection.is_closing());
+
+    let mut pair = to_client();
+    pair.run_until(|pair| pair.server.is_complete());
+    pair.server.is_automatic = false;
+    pair.run(SECOND);
+    assert!(
+        !pair.client.connection.is_handshaking(),
+        "complete, and not confirmed"
+    );
+    for (frames, is_closed) in [(frames::handshake_done(), false), (Vec::new(), true)] {
+        let mut pair = to_client();
+        pair.run_until(|pair| pair.server.is_complete());
+        pair.server.is_automatic = false;
+        pair.run(SECOND);
+        if !frames.is_empty() {
+            pair.server.send(Level::OneRtt, &frames);
+        }
+        pair.server.send(Level::Handshake, &close);
+        pair.run(ROUND_TRIP);
+        assert_eq!(pair.client.connection.is_closing(), is_closed);
+    }
+}
+
+/// RFC 9000, 13.3 and 19.20, RFC 9001, 4.1.2: as soon as the handshake is complete, not before, and until it is
+/// acknowledged.
+#[test]
+fn handshake_done_comes_again_until_acknowledged() {
+    let done = |peer: &ScriptedPeer| {
+        let frames = peer.frames(Level::OneRtt);
+        frames
+            .filter(|frame| **frame == SeenFrame::HandshakeDone)
+            .count()
+    };
+    let mut pair = to_waiting_server();
+    pair.run(SECOND);
+    assert_eq!(done(&pair.client), 0);
+    let finished = pair.client.take_crypto(Level::Handshake);
+    pair.client
+        .send(Level::Handshake, &frames::crypto(0, &finished));
+    pair.network
+        .set_filter(SERVER, CLIENT, Box::new(|_, _| Verdict::Drop));
+    pair.run(ROUND_TRIP);
+    assert_eq!(done(&pair.client), 0, "it was lost");
+    pair.network.clear_filter(SERVER, CLIENT);
+    pair.client.is_automatic = true;
+    pair.run(SECOND * 10);
+    assert!(done(&pair.client) > 0, "again");
+    pair.client.forget();
+    pair.run(SECOND * 10);
+    assert_eq!(done(&pair.client), 0, "no more");
+    pair = to_waiting_server();
+    let finished = pair.client.take_crypto(Level::Handshake);
+    pair.client
+        .send(Level::Handshake, &frames::crypto(0, &finished));
+    pair.run(ROUND_TRIP);
+    assert_eq!(done(&pair.client), 1, "at once");
+}
+
+/// RFC 9000, 5.2.1: a client that has chosen a version takes no packet of another.
+#[test]
+fn a_packet_of_another_version_is_dropped() {
+    for (version, is_closed) in [
+        (0x5a6a_7a8a, false),
+        (2, false),
+        (0x6b33_43cf, false),
+        (1, true),
+    ] {
+        let mut pair = to_client();
+        pair.server.is_automatic = false;
+        pair.run(ROUND_TRIP);
+        let close = frames::connection_close(2, 0, b"");
+        let mut draft = Draft::new(Level::Initial, &close);
+        draft.version = version;
+        let packet = pair.server.seal(&draft);
+        pair.server.send_datagram(packet);
+        pair.run(ROUND_TRIP);
+        assert_eq!(
+            pair.client.connection.is_closing(),
+            is_closed,
+            "{version:#x}"
+        );
+    }
+}
+
+/// RFC 9000, 5.2.2: packets of other types, for connections that nobody knows, make no state and get no answer.
+#[test]
+fn nothing_but_an_initial_opens_a_connection() {
+    for first in [0xd0, 0xe0, 0xf0] {
+        let mut pair = to_server();
+        pair.client.is_automatic = false;
+        let mut packet = vec![first, 0, 0, 0, 1, 8];
+        packet.extend(b"somebody\x08nobody..\x44\x00");
+        packet.resize(1200, 0x5a);
+        pair.client.send_datagram(packet);
+        pair.run(SECOND);
+        assert!(pair.server.handles.is_empty() && pair.server.endpoint.is_empty());
+        assert_eq!(pair.network.passed(SERVER, CLIENT).sent, 0, "{first:#x}");
+    }
+}
+
+/// RFC 9000, 14.1: small datagrams with Initials are dropped on a connection too, and end nothing (14).
+#[test]
+fn an_initial_in_a_small_datagram_does_no_harm() {
+    for (size, is_closed) in [(0, false), (1199, false), (1200, true)] {
+        let mut pair = to_waiting_server();
+        let close = frames::connection_close(2, 0, b"");
+        let mut draft = Draft::new(Level::Initial, &close);
+        draft.size = size;
+        let packet = pair.client.seal(&draft);
+        pair.client.send_datagram(packet);
+        pair.run(ROUND_TRIP);
+        let (connection, _) = pair.server.connection(0).unwrap();
+        assert_eq!(connection.is_closing(), is_closed, "{size}");
+    }
+}
+
+/// RFC 9000, 12.4, table 3, and 17.2.4: a Handshake packet holds CRYPTO, ACK, PING, PADDING and the transport's close.
+#[test]
+fn handshake_packets_hold_their_frames_only() {
+    for frame in [
+        frames::stream(0, 0, b"early", false),
+        frames::reset_stream(0, 0, 0),
+        frames::stop_sending(0, 0),
+        frames::max_data(5),
+        frames::max_stream_data(0, 5),
+        frames::max_streams(5),
+        frames::data_blocked(5),
+        frames::stream_data_blocked(0, 5),
+        frames::streams_blocked(5),
+        frames::handshake_done(),
+        frames::new_token(b"token"),
+        frames::application_close(1, b"early"),
+        frames::path_challenge([1; 8]),
+        frames::path_response([1; 8]),
+        frames::new_connection_id(1, 0, b"12345678", [1; 16]),
+        frames::retire_connection_id(0),
+    ] {
+        let mut pair = to_waiting_server();
+        pair.client.send(Level::Handshake, &frame);
+        pair.run(ROUND_TRIP);
+        assert_eq!(pair.client.close_code(), Some(PROTOCOL), "{frame:?}");
+    }
+    let mut pair = to_waiting_server();
+    pair.client.send(
+        Level::Handshake,
+        &[frames::ping(), frames::padding(9)].concat(),
+    );
+    pair.run(ROUND_TRIP);
+    assert_eq!(pair.client.close_code(), None);
+}
+
+/// RFC 9001, 4.1.3: once TLS has gone on to the next level, more data at the last one is a violation; the same data again
+/// is not.
+#[test]
+fn data_of_a_level_that_has_ended_is_an_error() {
+    let mut pair = to_waiting_server();
+    let hello = pair.client.take_crypto(Level::Initial);
+    pair.client.send(Level::Initial, &frames::crypto(0, &hello));
+    pair.run(ROUND_TRIP);
+    assert_eq!(pair.client.close_code(), None);
+    let end = u64::try_from(hello.len()).unwrap();
+    pair.client
+        .send(Level::Initial, &frames::crypto(end, b"more"));
+    pair.run(ROUND_TRIP);
+    assert_eq!(pair.client.close_code(), Some(PROTOCOL));
+}
+
+/// RFC 9001, 5.7: a server does nothing about 1-RTT packets before the handshake is complete, and takes them then.
+#[test]
+fn early_1_rtt_packets_wait_for_the_handshake() {
+    let is_opened = |event: &Event| matches!(event, Event::Stream(StreamEvent::Opened(_)));
+    let mut pair = to_waiting_server();
+    pair.client
+        .send(Level::OneRtt, &frames::stream(0, 0, b"early", true));
+    pair.run(SECOND);
+    let (_, log) = pair.server.connection(0).unwrap();
+    assert!(!log.events.iter().any(is_opened));
+    assert!(
+        !pair
+            .client
+            .frames(Level::OneRtt)
+            .any(|f| matches!(f, SeenFrame::Ack { .. }))
+    );
+    let finished = pair.client.take_crypto(Level::Handshake);
+    pair.client
+        .send(Level::Handshake, &frames::crypto(0, &finished));
+    pair.run(SECOND);
+    let (_, log) = pair.server.connection(0).unwrap();
+    assert!(log.events.iter().any(is_opened));
+}
+
+/// The ClientHello without one extension.
+fn without_extension(hello: &[u8], unwanted: u16) -> Vec<u8> {
+    let mut reader = Reader::new(hello);
+    let _type_and_length = reader.bytes(4).unwrap();
+    let mut body = reader.bytes(2 + 32).unwrap().to_vec();
+    for width in [1, 2, 1] {
+        let length = if width == 1 {
+            usize::from(reader.u8().unwrap())
+        } else {
+            usize::from(reader.u16().unwrap())
+        };
+        let length_bytes = length.to_be_bytes();
+        body.extend(length_bytes.iter().skip(8 - width));
+        body.extend(reader.bytes(length).unwrap());
+    }
+    let _length = reader.u16().unwrap();
+    let mut extensions = Vec::new();
+    while !reader.is_empty() {
+        let id = reader.u16().unwrap();
+        let length = reader.u16().unwrap();
+        let value = reader.bytes(length.into()).unwrap();
+        if id != unwanted {
+            extensions.extend(id.to_be_bytes());
+            extensions.extend(length.to_be_bytes());
+            extensions.extend(value);
+        }
+    }
+    body.extend(u16::try_from(extensions.len()).unwrap().to_be_bytes());
+    body.extend(extensions);
+    let length = u32::try_from(body.len()).unwrap().to_be_bytes();
+    let length = length.iter().skip(1).copied();
+    [1].into_iter().chain(length).chain(body).collect()
+}
+
+/// RFC 9001, 8.2: the alert missing_extension, as an error code; 8.1: no_application_protocol likewise.
+#[test]
+fn a_client_hello_needs_its_extensions() {
+    for (extension, code) in [(0x39, 0x16d), (0x10, 0x178)] {
+        let mut pair = to_server();
+        pair.client.is_automatic = false;
+        let hello = pair.client.take_crypto(Level::Initial);
+        let hello = without_extension(&hello, extension);
+        pair.client.send(Level::Initial, &frames::crypto(0, &hello));
+        pair.run(ROUND_TRIP);
+        assert_eq!(pair.client.close_code(), Some(code), "{extension:#x}");
+    }
+}
+
+/// RFC 9001, 4.9: data that is lost is sent again at the level that it was first sent at.
+#[test]
+fn lost_handshake_data_keeps_its_level() {
+    let mut pair = to_waiting_server();
+    let crypto = |peer: &ScriptedPeer, level| {
+        let mut found = BTreeMap::new();
+        for frame in peer.frames(level) {
+            if let SeenFrame::Crypto { offset, data } = frame {
+                found.insert(*offset, data.clone());
+            }
+        }
+        found
+    };
+    let first = [Level::Initial, Level::Handshake].map(|level| crypto(&pair.client, level));
+    pair.client.forget();
+    // The address isn't validated, so that what comes again needs datagrams to answer.
+    for _ in 0..3 {
+        pair.client.send(Level::Initial, &frames::ping());
+        pair.run(SECOND * 2);
+    }
+    let again = [Level::Initial, Level::Handshake].map(|level| crypto(&pair.client, level));
+    assert_eq!(again, first);
+}
+
+/// RFC 9000, 17.2.5: the server's end of a Retry: another source than the client's destination, one for a datagram, and
+/// then the handshake.
+#[test]
+fn a_server_sends_one_retry_for_a_datagram() {
+    let settings = Settings {
+        retry: RetryPolicy::Always,
+        ..Settings::default()
+    };
+    let mut pair = ToServer::scripted_client(&settings, Parameters::generous(), link());
+    let original = pair.client.remote_cid().to_vec();
+    pair.client.is_automatic = false;
+    let hello = pair.client.take_crypto(Level::Initial);
+    let (first, rest) = hello.split_at(hello.len() / 2);
+    let mut datagram = pair
+        .client
+        .seal(&Draft::new(Level::Initial, &frames::crypto(0, first)));
+    let offset = u64::try_from(first.len()).unwrap();
+    datagram.extend(
+        pair.client
+            .seal(&Draft::new(Level::Initial, &frames::crypto(offset, rest))),
+    );
+    pair.client.send_datagram(datagram);
+    pair.run(ROUND_TRIP);
+    assert_eq!(pair.client.retries(), 1);
+    assert_ne!(pair.client.remote_cid(), original);
+}
+
+/// RFC 9001, 4.8: any alert of TLS ends the connection.
+#[test]
+fn a_handshake_that_fails_ends_the_connection() {
+    let mut pair = to_waiting_server();
+    // A Finished of zeros.
+    let finished = [&[20, 0, 0, 32][..], &[0; 32]].concat();
+    pair.client
+        .send(Level::Handshake, &frames::crypto(0, &finished));
+    pair.run(ROUND_TRIP);
+    assert!(
+        pair.client
+            .close_code()
+            .is_some_and(|code| code & !0xff == 0x100)
+    );
+    let (_, log) = pair.server.connection(0).unwrap();
+    assert!(matches!(
+        log.events.last(),
+        Some(Event::Closed(CloseReason::Local(_)))
+    ));
+}
