@@ -69,6 +69,10 @@ impl Draft {
     }
 }
 
+/// A packet is so much longer than our connection IDs: a stateless reset is one byte shorter than what it answers, and has
+/// a byte, a connection ID, four bytes that look like a packet number, and the token (RFC 9000, 10.3).
+const RESET_EXCESS: usize = 22;
+
 /// The exponent of the delay in our ACK frames: the default, which goes without saying (RFC 9000, 18.2).
 const ACK_DELAY_EXPONENT: u32 = 3;
 
@@ -90,6 +94,8 @@ struct Opening {
     length_offset: Option<usize>,
     number_offset: usize,
     header_length: usize,
+    /// Bytes that the whole packet has at least.
+    least_packet: usize,
 }
 
 impl Opening {
@@ -102,9 +108,12 @@ impl Opening {
             .filter(|payload| payload.len() >= self.least())
     }
 
-    /// RFC 9001, 5.4.2: packet number and payload have at least 4 bytes, so that there is a sample.
-    const fn least(&self) -> usize {
-        4_usize.saturating_sub(self.number_length)
+    /// RFC 9001, 5.4.2: packet number and payload have at least 4 bytes, so that there is a sample; RFC 9000, 10.3: short
+    /// packets are as long as the stateless resets of a connection ID like ours, so that those don't stand out.
+    fn least(&self) -> usize {
+        let sample = 4_usize.saturating_sub(self.number_length);
+        let overhead = self.header_length + TAG_LENGTH;
+        sample.max(self.least_packet.saturating_sub(overhead))
     }
 
     const fn into_draft(self, written: Written) -> Draft {
@@ -324,6 +333,11 @@ impl Connection {
             length_offset,
             number_offset,
             header_length: writer.len(),
+            least_packet: if level == Level::OneRtt {
+                self.local_cids.length() + RESET_EXCESS
+            } else {
+                0
+            },
         })
     }
 
