@@ -265,6 +265,19 @@ mod tests {
         }
     }
 
+    /// RFC 9000, 8.1.3: each token is unique, so that nobody can tell which are one client's.
+    #[test]
+    fn no_two_tokens_are_alike() {
+        let key = TokenKey::new([7; 32]);
+        let tokens = tokens(&key);
+        let mut random = Random::from_seed([0; 32]);
+        let first = tokens.new_token(&mut random);
+        let second = tokens.new_token(&mut random);
+        assert_eq!(first.len(), second.len());
+        let equal = first.iter().zip(&second).filter(|(a, b)| a == b).count();
+        assert!(equal < first.len() / 4, "{equal} of {}", first.len());
+    }
+
     /// A09: a token of NEW_TOKEN is no Retry token.
     #[test]
     fn one_kind_does_not_pass_for_the_other() {

@@ -5,7 +5,10 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use quic_common::{BatchBuffer, Datagram, Ecn, Random};
-use quic_transport::{Config, Endpoint, EndpointConfig, Output, RetryPolicy, tls};
+use quic_transport::{
+    CloseReason, Config, Endpoint, EndpointConfig, Event, Output, RetryPolicy, TransportErrorCode,
+    tls,
+};
 use test_fixture::certificates::{WALL_CLOCK, ed25519};
 use test_fixture::ends::{ALPN, Client, Log, NAME, Server, Settings};
 use test_fixture::network::{Link, Party as _, Route, Transmit};
@@ -293,4 +296,78 @@ fn wake_ups_that_move_leave_nothing_behind() {
     rounds(&mut pair);
     let more = held_bytes() - start;
     assert!(more < 200_000, "{more}");
+}
+
+/// RFC 9000, 5.2.2: a client that isn't let in is told so, in an Initial packet.
+#[test]
+fn a_refused_client_is_told() {
+    let mut bench = Bench::new(RetryPolicy::UnderLoad);
+    let mut client = client(1, bench.now);
+    let first = sent(&mut client, bench.now).swap_remove(0);
+    bench.input(client_address(1), first);
+    let incoming = bench.endpoint.next_incoming().unwrap();
+    bench
+        .endpoint
+        .refuse(&incoming, TransportErrorCode::CONNECTION_REFUSED);
+    let (mut answers, _) = bench.output();
+    let [answer] = answers.as_mut_slice() else {
+        panic!("{answers:?}");
+    };
+    assert_eq!(answer[0] & 0xf0, 0xc0, "an Initial packet");
+    let datagram = Datagram {
+        remote: server_address(),
+        local: None,
+        ecn: Ecn::NotEct,
+        payload: answer,
+    };
+    client.connection.input(datagram, bench.now);
+    let events: Vec<_> = std::iter::from_fn(|| client.connection.next_event()).collect();
+    let [Event::Closed(CloseReason::Peer { code, .. })] = events.as_slice() else {
+        panic!("{events:?}");
+    };
+    assert_eq!(*code, TransportErrorCode::CONNECTION_REFUSED);
+    assert_eq!(bench.endpoint.len(), 0);
+}
+
+/// A packet with a long header of any version, padded to 1200 bytes.
+fn long_packet(version: u32, destination: &[u8], source: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0xc0];
+    packet.extend(version.to_be_bytes());
+    for cid in [destination, source] {
+        packet.push(u8::try_from(cid.len()).unwrap());
+        packet.extend(cid);
+    }
+    packet.resize(1200, 0x55);
+    packet
+}
+
+/// RFC 9000, 17.2.1 and 6.1: one Version Negotiation packet for a datagram, with both connection IDs changed over,
+/// whatever version 1 would say of their lengths.
+#[test]
+fn a_negotiation_returns_connection_ids_of_any_length() {
+    for (destination, source) in [(8, 8), (0, 0), (7, 1), (21, 20), (255, 255)] {
+        let mut bench = Bench::new(RetryPolicy::UnderLoad);
+        let (destination, source) = (vec![0xdd; destination], vec![0x55; source]);
+        let packet = long_packet(0x1a2a_3a4a, &destination, &source);
+        bench.input(client_address(1), packet);
+        let (answers, _) = bench.output();
+        assert_eq!(answers.len(), 1);
+        let answer = answers.first().unwrap();
+        assert!(answer.len() < 1200);
+        assert_eq!(answer[0] & 0xc0, 0xc0);
+        let head = long_packet(0, &source, &destination);
+        let length = 7 + source.len() + destination.len();
+        assert_eq!(answer[1..length], head[1..length]);
+        let versions: Vec<&[u8]> = answer[length..].chunks(4).collect();
+        assert!(versions.contains(&&[0, 0, 0, 1][..]), "{versions:?}");
+        assert!(bench.endpoint.next_incoming().is_none());
+    }
+}
+
+/// RFC 9000, 6.1: nothing answers a Version Negotiation packet.
+#[test]
+fn negotiations_are_not_answered() {
+    let mut bench = Bench::new(RetryPolicy::UnderLoad);
+    bench.input(client_address(1), long_packet(0, &[1; 8], &[2; 8]));
+    assert_eq!(bench.output(), (Vec::new(), None));
 }

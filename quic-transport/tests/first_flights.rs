@@ -52,13 +52,13 @@ fn conversations() -> [Vec<SeenPacket>; 2] {
     clients.handshake();
     let connection = &mut clients.client.connection;
     let id = connection.open(Direction::Bidirectional).unwrap();
-    connection.stream_send(id, &[1; 20_000]).unwrap();
+    connection.stream_send(id, &vec![1; 20_000]).unwrap();
     clients.run(SECOND);
     let mut servers = to_server();
     servers.handshake();
     let (connection, _) = servers.server.connection(0).unwrap();
     let id = connection.open(Direction::Bidirectional).unwrap();
-    connection.stream_send(id, &[1; 20_000]).unwrap();
+    connection.stream_send(id, &vec![1; 20_000]).unwrap();
     servers.run(SECOND);
     [
         clients.server.packets().to_vec(),
@@ -83,6 +83,31 @@ fn datagrams_with_initials_are_full() {
             assert!(!must_be_full || packet.datagram_length >= 1200);
         }
     }
+}
+
+/// RFC 9000, 19.7 and 19.20.
+#[test]
+fn a_client_sends_no_frames_of_servers() {
+    let [by_client, by_server] = conversations();
+    let is_of_server =
+        |frame: &SeenFrame| matches!(frame, SeenFrame::NewToken { .. } | SeenFrame::HandshakeDone);
+    let has = |packets: &[SeenPacket]| packets.iter().flat_map(|p| &p.frames).any(is_of_server);
+    assert!(!has(&by_client) && has(&by_server));
+}
+
+/// RFC 9000, 8.1.3: a token that the client was given goes into all of its Initials.
+#[test]
+fn a_token_is_in_every_initial() {
+    let mut pair = to_client();
+    pair.client.connection.use_token(b"token").unwrap();
+    pair.server.is_automatic = false;
+    pair.run(SECOND * 4);
+    pair.server.is_automatic = true;
+    pair.handshake();
+    let initials = pair.server.packets().iter();
+    let initials = initials.filter(|packet| packet.level == Level::Initial);
+    assert!(initials.clone().count() > 3);
+    assert!(initials.clone().all(|packet| packet.token == b"token"));
 }
 
 /// RFC 9000, 12.3 and 12.4: in each space from 0 on, none twice, and no packet without a frame.
@@ -528,7 +553,7 @@ fn without_extension(hello: &[u8], unwanted: u16) -> Vec<u8> {
     body.extend(extensions);
     let length = u32::try_from(body.len()).unwrap().to_be_bytes();
     let length = length.iter().skip(1).copied();
-    [1].into_iter().chain(length).chain(body).collect()
+    std::iter::once(1).chain(length).chain(body).collect()
 }
 
 /// RFC 9001, 8.2: the alert missing_extension, as an error code; 8.1: no_application_protocol likewise.

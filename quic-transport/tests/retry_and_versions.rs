@@ -4,11 +4,14 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use quic_common::Ecn;
 use quic_transport::{CloseReason, Event};
 use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
-use test_fixture::ends::{Client, Log, Settings};
-use test_fixture::network::{Link, Verdict};
-use test_fixture::scripted::{Level, Parameters, ScriptedPeer, frames, parameters};
+use test_fixture::ends::{ALPN, Client, Log, Settings};
+use test_fixture::network::{Arrivals, Link, Party as _, Route, Verdict};
+use test_fixture::scripted::{
+    Level, Parameters, ScriptedPeer, SeenFrame, frames, parameters, server_config,
+};
 use test_fixture::{CLIENT, Pair, SERVER};
 
 type ToClient = Pair<Client<Log>, ScriptedPeer>;
@@ -225,12 +228,11 @@ fn a_retry_that_the_server_does_not_vouch_for_is_an_error() {
         };
         pair.network.set_filter(CLIENT, SERVER, Box::new(swallow));
         pair.run(A_WHILE);
-        let route = test_fixture::network::Route {
+        let route = Route {
             source: pair.network.address(SERVER),
             destination: pair.network.address(CLIENT),
         };
-        pair.network
-            .inject(route, quic_common::Ecn::NotEct, &packet);
+        pair.network.inject(route, Ecn::NotEct, &packet);
         pair.run(Duration::from_secs(2));
         assert_eq!(pair.server.close_code(), expected, "{source:?}");
         assert_eq!(pair.client.connection.is_handshaking(), expected.is_some());
@@ -315,4 +317,52 @@ fn an_initial_of_a_server_with_a_token_is_dropped() {
     bench.pair.server.set_token(b"");
     bench.pair.server.is_automatic = true;
     bench.pair.handshake();
+}
+
+/// RFC 9000, 17.2.5.3: after a Retry come the same ClientHello and the same source, and packet numbers go on.
+#[test]
+fn after_a_retry_the_handshake_goes_on() {
+    let settings = Settings::default();
+    let link = Link::delayed(Duration::from_millis(10));
+    let mut pair = ToClient::scripted_server(&settings, Parameters::generous(), link);
+    let first = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&first);
+    let take_first = move |datagram: &mut Vec<u8>, number| {
+        if number > 0 {
+            return Verdict::Pass;
+        }
+        sink.lock().unwrap().clone_from(datagram);
+        Verdict::Drop
+    };
+    pair.network
+        .set_filter(CLIENT, SERVER, Box::new(take_first));
+    pair.run(A_WHILE);
+    let route = Route {
+        source: pair.network.address(SERVER),
+        destination: pair.network.address(CLIENT),
+    };
+    // A server of its own reads what came before the Retry.
+    let tls = server_config(&settings.certificate, &[ALPN]);
+    let mut reader = ScriptedPeer::server(tls, Parameters::generous(), 5);
+    let mut datagram = first.lock().unwrap().clone();
+    let length = datagram.len();
+    let arrivals = Arrivals::new(route, Ecn::NotEct, length, &mut datagram);
+    reader.receive(arrivals, pair.network.now());
+    let before = reader.packets().first().unwrap().clone();
+
+    let packet = retry(&before.source, b"the next", &before.destination, b"token");
+    pair.network.inject(route, Ecn::NotEct, &packet);
+    pair.server.is_automatic = false;
+    pair.run(Duration::from_secs(3));
+    let after = pair.server.packets();
+    assert!(after.len() > 1);
+    let hello = before.frames.first();
+    assert!(matches!(hello, Some(SeenFrame::Crypto { .. })));
+    assert_eq!(after.first().unwrap().frames.first(), hello);
+    for packet in after {
+        assert_eq!(packet.destination, b"the next");
+        assert_eq!(packet.source, before.source);
+        assert_eq!(packet.token, b"token");
+        assert!(packet.number > before.number);
+    }
 }

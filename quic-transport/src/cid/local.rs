@@ -210,7 +210,10 @@ mod tests {
     use quic_common::Random;
 
     use super::{CidChange, LocalCids};
-    use crate::{tls::ResetKey, wire::ConnectionId};
+    use crate::{
+        tls::ResetKey,
+        wire::{ConnectionId, TransportErrorCode},
+    };
 
     fn cids() -> (LocalCids, Random) {
         let mut random = Random::from_seed([1; 32]);
@@ -235,6 +238,17 @@ mod tests {
         cids.on_retire(1, &ConnectionId::EMPTY).unwrap();
         cids.replenish(4, &mut random);
         assert_eq!(owed_sequence(&cids), Some(4));
+    }
+
+    /// RFC 9000, 19.15 and 19.16: whoever is addressed without connection IDs MUST NOT give any, and has none to retire.
+    #[test]
+    fn a_connection_without_ids_gives_none_and_retires_none() {
+        let (_, mut random) = cids();
+        let mut cids = LocalCids::new(ConnectionId::EMPTY, ResetKey::new([0; 32]));
+        cids.replenish(8, &mut random);
+        assert!(!cids.is_owing() && cids.owed().is_none());
+        let error = cids.on_retire(0, &ConnectionId::EMPTY).unwrap_err();
+        assert_eq!(error.code, TransportErrorCode::PROTOCOL_VIOLATION);
     }
 
     #[test]

@@ -307,6 +307,14 @@ mod tests {
         assert_eq!(cids.current(), cid(105));
     }
 
+    /// RFC 9000, 19.15: a peer that is addressed without connection IDs MUST NOT give any.
+    #[test]
+    fn a_peer_without_ids_gives_none() {
+        let mut cids = RemoteCids::new(ConnectionId::EMPTY);
+        let error = cids.on_new(&new(1, 0)).unwrap_err();
+        assert_eq!(error.code, TransportErrorCode::PROTOCOL_VIOLATION);
+    }
+
     /// RFC 9000, 10.3.1: tokens of IDs that are not in use, or retired, MUST NOT be looked for.
     #[test]
     fn only_the_token_of_the_id_in_use_counts() {

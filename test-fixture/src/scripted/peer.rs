@@ -263,7 +263,7 @@ impl ScriptedPeer {
 
     /// Forgets the packets that arrived so far.
     pub fn forget(&mut self) {
-        self.packets.clear();
+        self.packets = Vec::new();
     }
 
     /// The first CONNECTION_CLOSE frame that arrived.

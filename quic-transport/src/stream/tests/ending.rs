@@ -219,3 +219,51 @@ fn slots_are_recycled() {
     }
     assert_eq!(streams.table.slots().count(), 1);
 }
+
+/// RFC 9000, 4.5: nothing is sent behind the FIN; 3.3: and nothing at all once all has arrived.
+#[test]
+fn a_finished_stream_takes_no_more() {
+    let mut streams = server();
+    let id = streams.open(UNI).unwrap();
+    streams.send(id, b"abc").unwrap();
+    streams.finish(id).unwrap();
+    assert_eq!(streams.send(id, b"d"), Err(StreamError::Finished));
+    let packet = write(&mut streams, 1200);
+    let all = Frame::Stream {
+        id,
+        offset: 0,
+        data: b"abc",
+        fin: true,
+    };
+    assert_eq!(packet.frames(), [all]);
+    acked(&mut streams, &packet);
+    assert!(!streams.has_pending_frames());
+    // Whatever the call says.
+    let _ = streams.reset(id, 1);
+    assert!(!streams.has_pending_frames());
+}
+
+/// RFC 9000, 3.5: who has been told that nothing more comes has nothing to ask for.
+#[test]
+fn a_stream_that_was_reset_is_not_stopped() {
+    let mut streams = server();
+    let id = client_uni(0);
+    streams.on_stream(id, 0, b"abc", false).unwrap();
+    streams.on_reset_stream(id, 1, 3).unwrap();
+    // What the call says matters less than what goes out.
+    let _ = streams.stop(id, 2);
+    let packet = write(&mut streams, 1200);
+    let stops = |frame: &Frame<'_>| matches!(frame, Frame::StopSending { .. });
+    assert!(!packet.frames().iter().any(stops));
+
+    // A STOP_SENDING that is lost isn't repeated after the reset either.
+    let id = client_uni(1);
+    streams.on_stream(id, 0, b"abc", false).unwrap();
+    streams.stop(id, 2).unwrap();
+    let packet = write(&mut streams, 1200);
+    assert!(packet.frames().iter().any(stops));
+    streams.on_reset_stream(id, 2, 3).unwrap();
+    lost(&mut streams, &packet);
+    let packet = write(&mut streams, 1200);
+    assert!(!packet.frames().iter().any(stops));
+}
