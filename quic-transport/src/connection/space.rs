@@ -24,7 +24,9 @@ pub(super) struct SpaceState {
     pub(super) ecn: EcnSpace,
     pub(super) crypto: CryptoStream,
     /// Probe packets that are owed, whatever the congestion window says (RFC 9002, 7.5).
-    pub(super) probes: u8,
+    pub(super) probes: usize,
+    /// Probes have repeated what was in flight up to this packet number.
+    pub(super) repeated_to: u64,
 }
 
 impl SpaceState {
@@ -37,6 +39,7 @@ impl SpaceState {
             ecn: EcnSpace::default(),
             crypto: CryptoStream::default(),
             probes: 0,
+            repeated_to: 0,
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::{
     Connection,
     life::{Life, Progress},
+    space::SpaceState,
 };
 use crate::{
     error::CloseReason,
@@ -14,7 +15,7 @@ use crate::{
 };
 
 /// Packets that a probe timeout allows (RFC 9002, 6.2.4).
-const PROBES: u8 = 2;
+const PROBES: usize = 2;
 
 impl Connection {
     /// Acts on the deadlines that have passed at `now`.
@@ -116,28 +117,47 @@ impl Connection {
             Expiry::Probe(space) => {
                 self.stats.probe_timeouts += 1;
                 self.timer.on_probe();
-                self.repeat_oldest(space);
-                if let Some(state) = self.spaces.get_mut(space) {
-                    state.probes = PROBES;
+                self.probe(space);
+                // RFC 9002, 6.2.4: where other spaces wait too, their probes go along, in the same datagrams: the peer
+                // may have the keys of only one of them.
+                for other in Space::ALL.into_iter().filter(|other| *other != space) {
+                    let waits = |state: &SpaceState| state.sent.times().eliciting.is_some();
+                    if self.spaces.get(other).is_some_and(waits) {
+                        self.probe(other);
+                    }
                 }
             }
         }
     }
 
-    /// RFC 9002, 6.2.4: a probe should carry new data or what may have been lost, rather than a bare PING.
-    fn repeat_oldest(&mut self, space: Space) {
-        let Some(state) = self.spaces.get(space) else {
+    /// RFC 9002, 6.2.4: one or two packets that carry what may have been lost, or new data, rather than a bare PING.
+    ///
+    /// Each timeout repeats the packets that come after those that the last one repeated: a peer that can't
+    /// acknowledge anything before it has everything, such as a server with half a ClientHello, gets everything.
+    fn probe(&mut self, space: Space) {
+        let Some(state) = self.spaces.get_mut(space) else {
             return;
         };
-        let oldest = state.sent.eliciting().next();
-        let Some((_, packet)) = oldest else { return };
-        for index in packet.frames() {
-            if let Some(frame) = self
-                .spaces
-                .get(space)
-                .and_then(|state| state.log.get(index))
-            {
-                self.on_frame_lost(space, frame);
+        state.probes = PROBES;
+        let from = state.repeated_to;
+        let mut packets = [None; PROBES];
+        let newer = state.sent.eliciting().filter(|(number, _)| *number >= from);
+        let older = state.sent.eliciting().filter(|(number, _)| *number < from);
+        for (place, packet) in packets.iter_mut().zip(newer.chain(older)) {
+            *place = Some(packet);
+        }
+        for (number, packet) in packets.into_iter().flatten() {
+            if let Some(state) = self.spaces.get_mut(space) {
+                state.repeated_to = number.saturating_add(1);
+            }
+            for index in packet.frames() {
+                if let Some(frame) = self
+                    .spaces
+                    .get(space)
+                    .and_then(|state| state.log.get(index))
+                {
+                    self.on_frame_lost(space, frame);
+                }
             }
         }
     }
