@@ -71,6 +71,7 @@ impl Connection {
             for Acked { packet, .. } in range {
                 if packet.fills_window() {
                     self.path.controller.on_acked(packet.size, packet.sent);
+                    self.path.mtu.on_acked(packet.size);
                 }
                 if packet.is_mtu_probe() {
                     self.path.on_mtu_probe_acked(packet.size);

@@ -231,7 +231,8 @@ impl Connection {
 
     /// A probe of the path's MTU is a batch of its own.
     fn assemble_probe(&mut self, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
-        if !self.is_confirmed() {
+        // While it is in doubt that anything arrives, sizes are not the question.
+        if !self.is_confirmed() || self.timer.count() > 0 {
             return None;
         }
         let probe = self.path.mtu.next_probe(now)?;

@@ -48,7 +48,7 @@ impl Connection {
                 .sent
                 .detect_lost(now, &self.path.rtt, self.peer.max_ack_delay, &mut lost);
         if !lost.is_empty() {
-            self.on_lost(&lost, space);
+            self.on_lost(&lost, space, now);
             self.on_congestion(&losses, now);
         }
         lost.clear();
@@ -86,7 +86,7 @@ impl Connection {
     }
 
     /// What lost packets carried is owed again.
-    pub(super) fn on_lost(&mut self, lost: &[Lost], space: Space) {
+    pub(super) fn on_lost(&mut self, lost: &[Lost], space: Space, now: Instant) {
         for Lost { packet, .. } in lost {
             if packet.fills_window() {
                 self.path.controller.on_lost(packet.size);
@@ -96,6 +96,8 @@ impl Connection {
             }
             if packet.is_mtu_probe() {
                 self.path.mtu.on_probe_lost(packet.size);
+            } else {
+                self.path.on_lost(packet.size, packet.sent, now);
             }
             for index in packet.frames() {
                 if let Some(frame) = self

@@ -66,6 +66,8 @@ impl Connection {
 
     /// Borrows bytes that have arrived in order, as far as they lie together; take them with [`Connection::consume`].
     ///
+    /// An end that comes without bytes is shown once, and there is nothing to take then.
+    ///
     /// # Errors
     ///
     /// As [`Connection::stream_read`].

@@ -17,6 +17,9 @@ use crate::{
 /// Packets that a probe timeout allows (RFC 9002, 6.2.4).
 const PROBES: usize = 2;
 
+/// Probe timeouts in a row after which the path may have come to carry only small datagrams.
+const BLACK_HOLE_PROBES: u32 = 3;
+
 impl Connection {
     /// Acts on the deadlines that have passed at `now`.
     pub(super) fn expire(&mut self, now: Instant) {
@@ -117,6 +120,9 @@ impl Connection {
             Expiry::Probe(space) => {
                 self.stats.probe_timeouts += 1;
                 self.timer.on_probe();
+                if self.timer.count() >= BLACK_HOLE_PROBES {
+                    self.path.on_black_hole();
+                }
                 self.probe(space);
                 // RFC 9002, 6.2.4: where other spaces wait too, their probes go along, in the same datagrams: the peer
                 // may have the keys of only one of them.

@@ -2,7 +2,8 @@
 //! [RFC 9000, section 14.3](https://www.rfc-editor.org/rfc/rfc9000#section-14.3) and RFC 8899.
 //!
 //! The configured maximum is tried first, since it mostly works; then the sizes that networks have; then the middle
-//! between what worked and what didn't. Only probes decide: what is lost otherwise says nothing about sizes.
+//! between what worked and what didn't. Only probes decide that; what is lost otherwise is congestion, unless nothing
+//! large gets through any more.
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,9 @@ const COMMON: [u16; 4] = [1452, 1472, 8952, 8972];
 
 /// Losses of a size before it is given up (RFC 8899, 5.1.2).
 const TRIES: u8 = 3;
+
+/// Flights of large packets that are lost, with none acknowledged in between, before the path counts as a black hole.
+const LARGE_LOSSES: u8 = 3;
 
 /// When to look for a larger size again (RFC 8899, 5.1.1).
 const RAISE_INTERVAL: Duration = Duration::from_mins(10);
@@ -27,6 +31,10 @@ pub(crate) struct Mtu {
     too_large: u32,
     probe: Probe,
     raise_at: Option<Instant>,
+    /// Flights with packets larger than the minimum that were lost since one was acknowledged, and when the last one
+    /// was found to be.
+    large_losses: u8,
+    large_loss: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +55,8 @@ impl Mtu {
             too_large: u32::from(maximum).saturating_add(1),
             probe: Probe::Idle { size: 0, lost: 0 },
             raise_at: None,
+            large_losses: 0,
+            large_loss: None,
         }
     }
 
@@ -153,18 +163,37 @@ impl Mtu {
         }
     }
 
-    /// Nothing gets through any more: the path may have changed to one with a smaller MTU. Returns whether datagrams
-    /// must be smaller now; the search begins anew.
-    ///
-    /// Told after several probe timeouts in a row. Single losses are congestion, and no reason.
+    /// A packet of `size` bytes was acknowledged.
+    #[inline]
+    pub(crate) const fn on_acked(&mut self, size: u16) {
+        if size > MINIMUM_MTU {
+            self.large_losses = 0;
+        }
+    }
+
+    /// A packet that was no probe, of `size` bytes and sent at `sent`, was lost; returns whether it looks as if none of
+    /// that size gets through any more. A PING still may, so that timeouts don't tell.
+    pub(crate) fn on_lost(&mut self, size: u16, sent: Instant, now: Instant) -> bool {
+        if size > MINIMUM_MTU && self.large_loss.is_none_or(|last| sent > last) {
+            self.large_losses = self.large_losses.saturating_add(1);
+            self.large_loss = Some(now);
+        }
+        self.large_losses >= LARGE_LOSSES
+    }
+
+    /// The path may have changed to one with a smaller MTU: large packets don't get through any more, or nothing does.
+    /// Returns whether datagrams must be smaller now; the search begins anew then.
     pub(crate) fn on_black_hole(&mut self) -> bool {
         let smaller = self.current > MINIMUM_MTU;
-        self.current = MINIMUM_MTU;
-        self.restart();
+        if smaller {
+            self.current = MINIMUM_MTU;
+            self.restart();
+        }
         smaller
     }
 
     fn restart(&mut self) {
+        self.large_losses = 0;
         self.too_large = u32::from(self.maximum).saturating_add(1);
         self.probe = Probe::Idle { size: 0, lost: 0 };
         self.raise_at = None;
@@ -276,6 +305,22 @@ mod tests {
         assert_eq!(mtu.current(), MINIMUM_MTU);
         assert!(!mtu.on_black_hole());
         assert_eq!(search(&mut mtu, 1452, start()), [1452]);
+    }
+
+    #[test]
+    fn large_losses_in_flight_after_flight_are_a_black_hole() {
+        let mut mtu = Mtu::new(1452);
+        search(&mut mtu, 1452, start());
+        let at = |flight| start() + RAISE_INTERVAL * flight;
+        let lose = |mtu: &mut Mtu, size, flight| mtu.on_lost(size, at(flight), at(flight + 1));
+        for flight in 0..10 {
+            assert!((0..9).all(|_| !lose(&mut mtu, 1452, flight)), "one flight");
+            mtu.on_acked(1201);
+        }
+        assert!((10..20).all(|flight| !lose(&mut mtu, 1200, flight)));
+        assert!(!lose(&mut mtu, 1452, 20));
+        mtu.on_acked(1200);
+        assert!(!lose(&mut mtu, 1201, 22) && lose(&mut mtu, 1452, 24));
     }
 
     #[test]

@@ -111,7 +111,14 @@ impl Path {
         }
     }
 
-    /// Several probe timeouts have passed in a row: datagrams are made small again, in case the path has changed.
+    /// A packet that was no probe of the MTU, of `size` bytes and sent at `sent`, was lost.
+    pub(crate) fn on_lost(&mut self, size: u16, sent: Instant, now: Instant) {
+        if self.mtu.on_lost(size, sent, now) {
+            self.on_black_hole();
+        }
+    }
+
+    /// Nothing large gets through any more: datagrams are made small again, in case the path has changed.
     pub(crate) fn on_black_hole(&mut self) {
         if self.mtu.on_black_hole() {
             self.controller.set_datagram_size(self.mtu.current());
