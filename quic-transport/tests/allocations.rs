@@ -1,6 +1,7 @@
 //! In steady state neither end allocates anything, over ten thousand packets of each kind.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+use std::cell::Cell;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -20,6 +21,19 @@ type Bulks = Pair<Client<Bulk>, Server<Bulk>>;
 
 /// Runs a transfer until buffers have their size, and then counts.
 fn count(link: Link, download: u64, upload: u64) -> (Allocations, u64) {
+    count_of(link, download, upload, |pair| {
+        let stats = pair.client.connection.stats();
+        stats.packets_sent + stats.packets_received
+    })
+}
+
+/// The same, for packets of one kind: `packets` tells how many there have been.
+fn count_of(
+    link: Link,
+    download: u64,
+    upload: u64,
+    packets: impl Fn(&mut Bulks) -> u64,
+) -> (Allocations, u64) {
     let mut pair = Bulks::new(&Settings::default(), link);
     pair.handshake();
     let Client {
@@ -27,14 +41,10 @@ fn count(link: Link, download: u64, upload: u64) -> (Allocations, u64) {
         application,
     } = &mut pair.client;
     application.request(connection, download, upload).unwrap();
-    let packets = |pair: &Bulks| {
-        let stats = pair.client.connection.stats();
-        stats.packets_sent + stats.packets_received
-    };
     pair.run_until(|pair| packets(pair) >= WARM_UP);
-    let start = packets(&pair);
+    let start = packets(&mut pair);
     let counted = allocations(|| pair.run_until(|pair| packets(pair) >= start + PACKETS));
-    (counted, packets(&pair) - start)
+    (counted, packets(&mut pair) - start)
 }
 
 /// A path whose queue bounds the window.
@@ -57,6 +67,17 @@ fn a_download_allocates_nothing() {
 #[test]
 fn an_upload_allocates_nothing() {
     let (counted, packets) = count(Link::default(), 0, 1 << 40);
+    assert_eq!(counted, Allocations::default(), "{packets} packets");
+}
+
+/// A client that downloads sends nothing but acknowledgments.
+#[test]
+fn acknowledgments_allocate_nothing() {
+    let (counted, packets) = count_of(wire(), 1 << 40, 0, |pair| {
+        let stats = pair.client.connection.stats();
+        assert!(stats.acks_sent + 100 > stats.packets_sent, "{stats:?}");
+        stats.packets_sent
+    });
     assert_eq!(counted, Allocations::default(), "{packets} packets");
 }
 
@@ -109,6 +130,12 @@ fn losses_and_reordering_allocate_nothing() {
         reorder_delay: Duration::from_millis(4),
         ..wire()
     };
-    let (counted, packets) = count(link, 1 << 40, 0);
+    let lost = Cell::new(0);
+    let (counted, packets) = count_of(link, 1 << 40, 0, |pair| {
+        let stats = pair.server.connection(0).unwrap().0.stats();
+        lost.set(stats.packets_lost);
+        stats.packets_sent
+    });
     assert_eq!(counted, Allocations::default(), "{packets} packets");
+    assert!(lost.get() > WARM_UP / 100, "{lost:?}");
 }
