@@ -22,6 +22,8 @@ mod control;
 mod session;
 mod client;
 mod server;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 
 pub use client::{ClientEvent, ClientSession};
 pub use convert::ConvertError;

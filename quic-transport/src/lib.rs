@@ -30,6 +30,8 @@ mod config;
 mod token;
 mod connection;
 mod endpoint;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 
 pub use config::{Config, ConfigError, MAX_DATAGRAM, MIN_DATAGRAM};
 pub use congestion::CongestionControl;

@@ -17,6 +17,8 @@ pub mod scripted;
 pub mod ends;
 mod bulk;
 mod pair;
+pub mod inputs;
+pub mod fuzzing;
 
 pub use allocations::{Allocations, CountingAllocator, allocations, held_bytes};
 pub use bulk::Bulk;

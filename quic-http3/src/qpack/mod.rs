@@ -8,6 +8,8 @@ mod static_table;
 mod instruction;
 mod encode;
 mod decode;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 
 pub use decode::{DecodeError, decode};
 pub use encode::encode;
