@@ -4,19 +4,16 @@ use std::{
     io::{Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr},
     path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
     time::{Duration, Instant},
 };
 
 use quic_bin::{
     certificate::Identity,
-    download::{Download, Exchange},
+    download::{Download, Exchange, Timing},
     event_loop::EventLoop,
     failure::Failure,
     server::{ALPN, Server, bind},
+    signals::Termination,
     site::Site,
 };
 use quic_transport::tls::{CipherSuite, ClientConfig};
@@ -24,6 +21,9 @@ use quic_udp::Socket;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
 use crate::{Outcome, measure::Figures};
+
+/// How long the server may be silent.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Counts the bytes of a body.
 #[derive(Debug)]
@@ -72,18 +72,17 @@ pub(crate) fn serve(directory: &Path) -> Outcome<()> {
         root: None,
         test_resources: true,
     };
-    let stop = Arc::new(AtomicBool::new(false));
-    let mut server = Server::new(identity, site, Arc::clone(&stop))?;
+    let termination = Termination::default();
+    let mut server = Server::new(identity, site, termination.clone())?;
     let socket = bind((Ipv4Addr::LOCALHOST, 0).into())?;
     println!("{}", socket.local_address());
     std::io::stdout().flush()?;
     let mut events = EventLoop::new()?;
     let id = events.add(socket)?;
-    let waker = events.waker();
+    termination.wakes(events.waker());
     std::thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        stop.store(true, Ordering::Relaxed);
-        waker.wake()
+        termination.request();
     });
     events.run(&mut server)?;
     let counters = events.socket(id).map(Socket::counters).unwrap_or_default();
@@ -100,7 +99,12 @@ pub(crate) fn fetch(directory: &Path, address: SocketAddr, size: u64) -> Outcome
         path: format!("/{size}"),
         received: 0,
     };
-    let mut download = Download::new(address, "localhost", &tls, Duration::from_secs(10), [count])?;
+    let timing = Timing {
+        handshake: PATIENCE,
+        silence: PATIENCE,
+    };
+    let termination = Termination::default();
+    let mut download = Download::new(address, "localhost", &tls, timing, termination, [count])?;
     let mut events = EventLoop::new()?;
     events.add(Socket::bind_for(address)?)?;
     events.run(&mut download)?;

@@ -1,0 +1,65 @@
+//! `quic-server` with its test resources, in a thread of this process.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+
+use quic_bin::certificate::Identity;
+use quic_bin::event_loop::EventLoop;
+use quic_bin::server::{ALPN, Server, bind};
+use quic_bin::signals::Termination;
+use quic_bin::site::Site;
+use quic_transport::tls;
+
+/// A server that ends with this value.
+#[derive(Debug)]
+pub struct Service {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// For its clients.
+    pub tls: tls::ClientConfig,
+    termination: Termination,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Default for Service {
+    fn default() -> Self {
+        Self::start()
+    }
+}
+
+impl Service {
+    /// Starts it on a free loopback port.
+    #[must_use]
+    pub fn start() -> Self {
+        let identity = Identity::self_signed(&["localhost".to_owned()], SystemTime::now()).unwrap();
+        let tls = tls::ClientConfig::with_roots(identity.chain.iter().cloned(), &[ALPN]).unwrap();
+        let site = Site {
+            root: None,
+            test_resources: true,
+        };
+        let termination = Termination::default();
+        let mut server = Server::new(identity, site, termination.clone()).unwrap();
+        let socket = bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let address = socket.local_address();
+        let mut events = EventLoop::new().unwrap();
+        events.add(socket).unwrap();
+        termination.wakes(events.waker());
+        let thread = std::thread::spawn(move || events.run(&mut server).unwrap());
+        Self {
+            address,
+            tls: tls.without_resumption(),
+            termination,
+            thread: Some(thread),
+        }
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.termination.request();
+        if let Some(thread) = self.thread.take() {
+            thread.join().unwrap();
+        }
+    }
+}
