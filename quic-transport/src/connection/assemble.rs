@@ -39,6 +39,7 @@ impl Connection {
     /// Builds the next batch at the start of `buffer`; `None` when there is nothing to send now.
     pub(super) fn assemble(&mut self, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
         self.pacing_deadline = None;
+        self.path.ecn.on_batch();
         let head = match self.life {
             Life::Open => self
                 .assemble_probe(now, buffer)

@@ -53,7 +53,15 @@ impl EcnValidation {
         }
     }
 
-    /// The mark that the next packets get.
+    /// A batch begins: its packets all have the same mark, and enough of them may have been marked by now.
+    #[inline]
+    pub(crate) const fn on_batch(&mut self) {
+        if matches!(self.state, State::Testing) && self.sent >= TESTING_PACKETS {
+            self.state = State::Unknown;
+        }
+    }
+
+    /// The mark that the packets of this batch get.
     #[inline]
     pub(crate) const fn mark(&self) -> Ecn {
         match self.state {
@@ -67,9 +75,6 @@ impl EcnValidation {
     pub(crate) const fn on_sent(&mut self, space: &mut EcnSpace) {
         space.sent = space.sent.saturating_add(1);
         self.sent = self.sent.saturating_add(1);
-        if matches!(self.state, State::Testing) && self.sent >= TESTING_PACKETS {
-            self.state = State::Unknown;
-        }
     }
 
     /// A packet with ECT(0) was declared lost.
@@ -150,6 +155,7 @@ mod tests {
             assert_eq!(ecn.mark(), Ecn::Ect0);
             ecn.on_sent(&mut space);
         }
+        ecn.on_batch();
         (ecn, space)
     }
 
@@ -187,6 +193,20 @@ mod tests {
             assert!(!ecn.on_ack(&mut space, 1, counts(5, 0, 5), true));
             assert!(!ecn.is_capable());
         }
+    }
+
+    /// A batch has one mark, and what is recorded as sent with a mark must have been.
+    #[test]
+    fn the_mark_does_not_change_within_a_batch() {
+        let (mut ecn, mut space) = tested(9);
+        for _ in 0..40 {
+            assert_eq!(ecn.mark(), Ecn::Ect0);
+            ecn.on_sent(&mut space);
+        }
+        ecn.on_batch();
+        assert_eq!(ecn.mark(), Ecn::NotEct);
+        assert!(!ecn.on_ack(&mut space, 49, counts(49, 0, 0), true));
+        assert!(ecn.is_capable());
     }
 
     #[test]
