@@ -15,13 +15,11 @@ use super::{
 };
 use crate::{
     config::MIN_DATAGRAM,
+    path::MAXIMUM_MTU_V6,
     recovery::PacketFlags,
     transmit::Space,
     wire::{Level, wide},
 };
-
-/// UDP over IPv6 has room for 20 bytes fewer than over IPv4.
-const MAX_BATCH_BYTES_V6: usize = MAX_BATCH_BYTES - 20;
 
 /// The levels of a datagram's packets, in their order.
 const LEVELS: [Level; 3] = [Level::Initial, Level::Handshake, Level::OneRtt];
@@ -58,7 +56,7 @@ impl Connection {
             return None;
         }
         let limit = if self.path.remote.is_ipv6() {
-            MAX_BATCH_BYTES_V6
+            MAXIMUM_MTU_V6.into()
         } else {
             MAX_BATCH_BYTES
         };

@@ -12,5 +12,5 @@ pub(crate) use amplification::Amplification;
 pub(crate) use ecn::{EcnSpace, EcnValidation};
 pub(crate) use mtu::{MINIMUM_MTU, Mtu};
 pub(crate) use responses::PathResponses;
-pub(crate) use state::{Path, PathSettings};
+pub(crate) use state::{MAXIMUM_MTU_V6, Path, PathSettings};
 pub(crate) use validation::PathValidation;

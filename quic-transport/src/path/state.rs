@@ -8,6 +8,9 @@ use crate::congestion::{CongestionControl, Controller, Pace, Pacer};
 use crate::rtt::{INITIAL_RTT, Rtt};
 use crate::transmit::PathId;
 
+/// The largest UDP payload that is sent over IPv6, as one datagram or as a batch that the system cuts into several.
+pub(crate) const MAXIMUM_MTU_V6: u16 = 65_487;
+
 /// What a path starts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PathSettings {
@@ -70,7 +73,12 @@ impl Path {
         local: Option<IpAddr>,
         settings: &PathSettings,
     ) -> Self {
-        let mtu = Mtu::new(settings.maximum_mtu);
+        let most = if remote.is_ipv6() {
+            MAXIMUM_MTU_V6
+        } else {
+            u16::MAX
+        };
+        let mtu = Mtu::new(settings.maximum_mtu.min(most));
         Self {
             id,
             remote,
@@ -136,7 +144,7 @@ impl Path {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{Path, PathId, PathSettings};
+    use super::{MAXIMUM_MTU_V6, Path, PathId, PathSettings};
 
     fn path(settings: &PathSettings) -> (Path, Instant) {
         #[expect(clippy::disallowed_methods, reason = "any instant serves")]
@@ -195,6 +203,19 @@ mod tests {
         );
         path.on_black_hole();
         assert_eq!(path.mtu.current(), 1200);
+    }
+
+    #[test]
+    fn nothing_larger_than_a_batch_is_tried_over_ipv6() {
+        #[expect(clippy::disallowed_methods, reason = "any instant serves")]
+        let now = Instant::now();
+        let settings = PathSettings {
+            maximum_mtu: 65_507,
+            ..PathSettings::default()
+        };
+        let remote = std::net::SocketAddr::from(([0; 16], 443));
+        let mut path = Path::new(PathId(0), remote, None, &settings);
+        assert_eq!(path.mtu.next_probe(now), Some(MAXIMUM_MTU_V6));
     }
 
     /// RFC 9000, 8.1: a server that has received nothing is blocked; a full datagram lets it send three.
