@@ -13,7 +13,7 @@ use rcgen::{
 };
 use ring::digest::{SHA256, digest};
 use rustls_pki_types::{
-    CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer,
+    CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName,
     pem::{self, PemObject as _},
 };
 
@@ -40,6 +40,10 @@ impl Identity {
     /// When a name is none.
     pub fn self_signed(names: &[String], now: SystemTime) -> Result<Self, Failure> {
         let fail = |error| Failure::new(format!("can't make a certificate: {error}"));
+        for name in names {
+            ServerName::try_from(name.as_str())
+                .map_err(|_invalid| Failure::new(format!("{name:?} is no name for a server")))?;
+        }
         let key = KeyPair::generate().map_err(fail)?;
         let mut params = CertificateParams::new(names).map_err(fail)?;
         params.distinguished_name = DistinguishedName::new();
