@@ -70,36 +70,36 @@ mod tests {
 
     #[test]
     fn qpack() {
-        inputs::run("qpack", 5_000, super::qpack);
+        inputs::run("qpack", 20_000, super::qpack);
     }
 
     #[test]
     fn huffman() {
-        inputs::run("huffman", 5_000, super::huffman);
+        inputs::run("huffman", 20_000, super::huffman);
     }
 
     #[test]
     fn instructions() {
-        inputs::run("instructions", 10_000, super::instructions);
+        inputs::run("instructions", 30_000, super::instructions);
     }
 
     #[test]
     fn http3_frames() {
-        inputs::run("http3_frames", 10_000, super::http3_frames);
+        inputs::run("http3_frames", 30_000, super::http3_frames);
     }
 
     #[test]
     fn settings() {
-        inputs::run("settings", 10_000, super::settings);
+        inputs::run("settings", 30_000, super::settings);
     }
 
     #[test]
     fn client_session() {
-        inputs::run("client_session", 3_000, super::client_session);
+        inputs::run("client_session", 15_000, super::client_session);
     }
 
     #[test]
     fn server_session() {
-        inputs::run("server_session", 3_000, super::server_session);
+        inputs::run("server_session", 15_000, super::server_session);
     }
 }
