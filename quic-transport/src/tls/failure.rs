@@ -6,7 +6,9 @@
     reason = "the enums are rustls' and may grow; what has no words of its own gets general ones"
 )]
 
-use rustls::{AlertDescription, CertificateError, OtherError, PeerIncompatible, PeerMisbehaved};
+use rustls::{
+    AlertDescription, CertificateError, HandshakeType, OtherError, PeerIncompatible, PeerMisbehaved,
+};
 
 use super::verify::PinMismatch;
 use crate::error::Error;
@@ -21,12 +23,25 @@ const HANDSHAKE_FAILURE: u8 = 40;
 /// The error for `failure`, with the alert that rustls would have sent.
 pub(super) fn error(failure: &rustls::Error, alert: Option<AlertDescription>) -> Error {
     let reason = reason(failure);
-    if *failure == rustls::Error::PeerMisbehaved(PeerMisbehaved::KeyEpochWithPendingFragment) {
-        // RFC 9001, 4.1.3: data left over at a level that has ended.
+    if breaks_quic(failure) {
         return Error::protocol(CRYPTO, reason);
     }
     let alert = alert.map_or(HANDSHAKE_FAILURE, u8::from);
     Error::new(TransportErrorCode::crypto(alert), CRYPTO, reason)
+}
+
+/// Whether a rule is broken that is QUIC's rather than TLS': data left over at a level that has ended (RFC 9001, 4.1.3),
+/// a request for a certificate after the handshake (4.4), or a ticket that limits early data (4.6.1).
+const fn breaks_quic(failure: &rustls::Error) -> bool {
+    matches!(
+        failure,
+        rustls::Error::PeerMisbehaved(
+            PeerMisbehaved::KeyEpochWithPendingFragment | PeerMisbehaved::InvalidMaxEarlyDataSize
+        ) | rustls::Error::InappropriateHandshakeMessage {
+            got_type: HandshakeType::CertificateRequest,
+            ..
+        }
+    )
 }
 
 /// What went wrong, in words.

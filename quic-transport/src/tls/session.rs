@@ -17,6 +17,9 @@ use super::suite::CipherSuite;
 use crate::error::{ApiError, Error};
 use crate::wire::{Level, Side, Version};
 
+/// Where a ClientHello says how long its session ID is: behind type, length, version and random (RFC 8446, 4.1.2).
+const SESSION_ID_LENGTH: usize = 4 + 2 + 32;
+
 /// The type of the CRYPTO frame.
 const CRYPTO: u64 = 0x06;
 
@@ -28,6 +31,8 @@ pub(crate) struct Session {
     version: Version,
     /// Whether the handshake keys are out, so that the Initial level has ended.
     has_handshake_keys: bool,
+    /// Bytes of CRYPTO data that a server has read.
+    hello_read: usize,
 }
 
 /// Keys that became available.
@@ -91,6 +96,7 @@ impl Session {
             side,
             version,
             has_handshake_keys: false,
+            hello_read: 0,
         }
     }
 
@@ -107,8 +113,22 @@ impl Session {
                 "CRYPTO data at a level that has ended or not begun",
             ));
         }
+        if self.side == Side::Server && self.asks_for_compatibility(data) {
+            return Err(Error::protocol(
+                CRYPTO,
+                "the ClientHello asks for TLS' compatibility mode",
+            ));
+        }
         let outcome = self.tls.read_hs(data);
         outcome.map_err(|error| failure::error(&error, self.tls.alert()))
+    }
+
+    /// Whether the ClientHello has a session ID, which QUIC has no use for (RFC 9001, 8.4). Its length is at a fixed place.
+    fn asks_for_compatibility(&mut self, data: &[u8]) -> bool {
+        let place = SESSION_ID_LENGTH.checked_sub(self.hello_read);
+        let length = place.and_then(|place| data.get(place));
+        self.hello_read = self.hello_read.saturating_add(data.len());
+        length.is_some_and(|length| *length > 0)
     }
 
     /// The level whose CRYPTO data comes next.
