@@ -522,52 +522,24 @@ fn early_1_rtt_packets_wait_for_the_handshake() {
     assert!(log.events.iter().any(is_opened));
 }
 
-/// The ClientHello without one extension.
-fn without_extension(hello: &[u8], unwanted: u16) -> Vec<u8> {
-    let mut reader = Reader::new(hello);
-    let _type_and_length = reader.bytes(4).unwrap();
-    let mut body = reader.bytes(2 + 32).unwrap().to_vec();
-    for width in [1, 2, 1] {
-        let length = if width == 1 {
-            usize::from(reader.u8().unwrap())
-        } else {
-            usize::from(reader.u16().unwrap())
-        };
-        let length_bytes = length.to_be_bytes();
-        body.extend(length_bytes.iter().skip(8 - width));
-        body.extend(reader.bytes(length).unwrap());
-    }
-    let _length = reader.u16().unwrap();
-    let mut extensions = Vec::new();
-    while !reader.is_empty() {
-        let id = reader.u16().unwrap();
-        let length = reader.u16().unwrap();
-        let value = reader.bytes(length.into()).unwrap();
-        if id != unwanted {
-            extensions.extend(id.to_be_bytes());
-            extensions.extend(length.to_be_bytes());
-            extensions.extend(value);
-        }
-    }
-    body.extend(u16::try_from(extensions.len()).unwrap().to_be_bytes());
-    body.extend(extensions);
-    let length = u32::try_from(body.len()).unwrap().to_be_bytes();
-    let length = length.iter().skip(1).copied();
-    std::iter::once(1).chain(length).chain(body).collect()
-}
-
-/// RFC 9001, 8.2: the alert missing_extension, as an error code; 8.1: no_application_protocol likewise.
+/// RFC 9001, 5.7: neither does a client.
 #[test]
-fn a_client_hello_needs_its_extensions() {
-    for (extension, code) in [(0x39, 0x16d), (0x10, 0x178)] {
-        let mut pair = to_server();
-        pair.client.is_automatic = false;
-        let hello = pair.client.take_crypto(Level::Initial);
-        let hello = without_extension(&hello, extension);
-        pair.client.send(Level::Initial, &frames::crypto(0, &hello));
+fn a_client_takes_no_1_rtt_packet_before_the_finished() {
+    let is_opened = |event: &Event| matches!(event, Event::Stream(StreamEvent::Opened(_)));
+    let mut pair = to_client();
+    pair.server.is_automatic = false;
+    pair.run(ROUND_TRIP);
+    pair.server
+        .send(Level::OneRtt, &frames::stream(1, 0, b"early", true));
+    pair.run(ROUND_TRIP);
+    for level in [Level::Initial, Level::Handshake] {
+        let events = &pair.client.application.events;
+        assert!(!events.iter().any(is_opened));
+        let flight = pair.server.take_crypto(level);
+        pair.server.send(level, &frames::crypto(0, &flight));
         pair.run(ROUND_TRIP);
-        assert_eq!(pair.client.close_code(), Some(code), "{extension:#x}");
     }
+    assert!(pair.client.application.events.iter().any(is_opened));
 }
 
 /// RFC 9001, 4.9: data that is lost is sent again at the level that it was first sent at.

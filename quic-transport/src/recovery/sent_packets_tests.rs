@@ -173,6 +173,25 @@ fn persistent_congestion_of_the_rfc() {
     }
 }
 
+/// RFC 9002, 7.6.2: both ends of the span MUST be packets that elicit an acknowledgment.
+#[test]
+fn padding_alone_is_no_persistent_congestion() {
+    let now = start();
+    let rtt = rtt(now, MS);
+    let long = Duration::from_secs(1);
+    for (ends, persistent) in [(FLIGHT, true), (PacketFlags::IN_FLIGHT, false)] {
+        let mut packets = SentPackets::new();
+        for (number, flags) in (0..).zip([ends, FLIGHT, ends, FLIGHT, FLIGHT, FLIGHT]) {
+            let seconds = [0, 5, 10, 20, 20, 20][usize::try_from(number).unwrap()];
+            packets.on_sent(number, packet(now + long * seconds, flags));
+        }
+        ack(&mut packets, 5..=5);
+        let mut found = Vec::new();
+        let losses = packets.detect_lost(now + long * 20, &rtt, Duration::ZERO, &mut found);
+        assert_eq!((losses.count, losses.is_persistent), (3, persistent));
+    }
+}
+
 /// RFC 9002, 7.6.2: an acknowledged packet in between, or the lack of an RTT sample, rules it out.
 #[test]
 fn an_acknowledgment_in_between_is_no_persistent_congestion() {

@@ -190,6 +190,21 @@ mod tests {
         }
     }
 
+    /// RFC 9002, 6.2.2: when keys are discarded the backoff begins anew.
+    #[test]
+    fn discarded_keys_start_the_backoff_anew() {
+        let now = now();
+        let rtt = rtt(now);
+        let state = state(&rtt, [None, Some(now), None], H::Unconfirmed);
+        let mut timer = LossTimer::new();
+        let first = timer.pto(Space::Handshake, &state);
+        timer.on_probe();
+        timer.on_probe();
+        assert_eq!(timer.pto(Space::Handshake, &state), first * 4);
+        timer.reset();
+        assert_eq!(timer.pto(Space::Handshake, &state), first);
+    }
+
     /// RFC 9002, 6.2.1: the earlier of the spaces, without max_ack_delay in Initial and Handshake.
     #[test]
     fn the_earliest_space_is_probed() {
