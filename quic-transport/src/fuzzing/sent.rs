@@ -137,14 +137,14 @@ impl Model {
             assert_eq!(acked, expected, "of {range:?}");
             self.largest_acked = self.largest_acked.max(Some(*range.end()));
         }
-    }
-
-    fn lose(&mut self, time: Duration) {
-        self.now += time;
         // Only a loss that turns out to be none changes the threshold.
         if self.packets.take_spurious().is_some() {
             self.threshold = PACKET_THRESHOLD;
         }
+    }
+
+    fn lose(&mut self, time: Duration) {
+        self.now += time;
         let mut lost = Vec::new();
         let losses = self
             .packets
