@@ -236,6 +236,10 @@ impl Connection {
         }
         let probe = self.path.mtu.next_probe(now)?;
         let size = usize::from(probe);
+        // A connection that hardly carries anything has no use for large datagrams.
+        if self.stats.bytes_sent + self.stats.bytes_received < wide(size) {
+            return None;
+        }
         // Larger than the whole window it may be, as long as nothing else is on its way.
         let controller = &self.path.controller;
         if controller.available() < wide(size) && controller.in_flight() > 0 {

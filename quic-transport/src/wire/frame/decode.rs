@@ -141,7 +141,15 @@ fn unknown_type(mut whole: Reader<'_>) -> Malformed {
 /// Takes the whole run of padding.
 fn padding<'a>(rest: &mut Reader<'a>) -> Frame<'a> {
     let all = rest.rest();
-    let more = all.iter().position(|byte| *byte != 0).unwrap_or(all.len());
+    // A datagram that probes the MTU is nothing else, so many bytes are compared at a time.
+    let (blocks, _) = all.as_chunks::<64>();
+    let zeros = blocks.iter().take_while(|block| **block == [0; 64]).count() * 64;
+    let tail = all.get(zeros..).unwrap_or_default();
+    let more = zeros
+        + tail
+            .iter()
+            .position(|byte| *byte != 0)
+            .unwrap_or(tail.len());
     *rest = Reader::new(all.get(more..).unwrap_or_default());
     Frame::Padding { length: 1 + more }
 }
@@ -217,6 +225,23 @@ mod tests {
     fn a_packet_without_frames_is_malformed() {
         let error = Frames::new(&[]).unwrap_err();
         assert_eq!(error.code, Code::PROTOCOL_VIOLATION);
+    }
+
+    #[test]
+    fn a_run_of_padding_ends_at_the_first_other_byte() {
+        for length in [1, 63, 64, 65, 128, 129, 1200, 65_000] {
+            let mut payload = vec![0; length];
+            assert_eq!(frames(&payload), [Ok(Frame::Padding { length })]);
+            payload.extend([1, 0]);
+            assert_eq!(
+                frames(&payload),
+                [
+                    Ok(Frame::Padding { length }),
+                    Ok(Frame::Ping),
+                    Ok(Frame::Padding { length: 1 })
+                ]
+            );
+        }
     }
 
     #[test]
