@@ -13,6 +13,9 @@ use crate::pair::{CLIENT, Pair, SERVER};
 /// Datagrams that are remembered, the latest.
 const REMEMBERED: usize = 64;
 
+/// How much time passes before the end, less than the idle timeout.
+const QUIET: Duration = Duration::from_secs(14);
+
 type Ends = Pair<Client<Log>, Server<Log>>;
 
 /// Sends bytes as they are, and datagrams that were seen before, changed, cut, joined or from elsewhere; loses others.
@@ -116,7 +119,10 @@ fn step(input: &mut Reader<'_>, pair: &mut Ends, watched: &Mutex<Watched>) -> Op
         }
         _ => {
             let time = [1, 5, 25, 4000][usize::from(operation / 64)];
-            let (client, server) = pair.turns(Duration::from_millis(time));
+            // The connection must not end for want of anything to say.
+            let time =
+                Duration::from_millis(time).min(QUIET.saturating_sub(pair.network.elapsed()));
+            let (client, server) = pair.turns(time);
             assert!(client < 1000 && server < 1000, "{client} {server}");
             return Some(());
         }
