@@ -33,6 +33,9 @@ pub(crate) struct Session {
     has_handshake_keys: bool,
     /// Bytes of CRYPTO data that a server has read.
     hello_read: usize,
+    /// Transport parameters that a session to be resumed has brought along: those of an earlier connection, which
+    /// rustls shows until it has read the server's.
+    remembered: Option<Box<[u8]>>,
 }
 
 /// Keys that became available.
@@ -89,8 +92,9 @@ impl Session {
         Ok(Self::new(tls.into(), log, Side::Server, version))
     }
 
-    const fn new(tls: Connection, log: Arc<SecretLog>, side: Side, version: Version) -> Self {
+    fn new(tls: Connection, log: Arc<SecretLog>, side: Side, version: Version) -> Self {
         Self {
+            remembered: tls.quic_transport_parameters().map(Into::into),
             tls,
             log,
             side,
@@ -197,7 +201,9 @@ impl Session {
     /// The peer's transport parameters, encoded; not to be relied on before the handshake is complete.
     #[must_use]
     pub(crate) fn peer_transport_parameters(&self) -> Option<&[u8]> {
-        self.tls.quic_transport_parameters()
+        self.tls.quic_transport_parameters().filter(|parameters| {
+            self.remembered.as_deref() != Some(parameters) || !self.is_handshaking()
+        })
     }
 
     /// The application protocol chosen.

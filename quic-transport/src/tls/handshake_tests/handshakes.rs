@@ -188,6 +188,8 @@ fn a_second_handshake_resumes_unless_told_not_to() {
     let (client, server) = (identity.client(), identity.server());
     for is_resumed in [false, true, true] {
         let mut pair = Pair::new(&client, &server);
+        let parameters = pair.client.session.peer_transport_parameters();
+        assert_eq!(parameters, None, "those of the earlier session are none");
         pair.run().unwrap();
         pair.check_complete(CipherSuite::Aes128Gcm);
         assert_eq!(pair.client.session.is_resumed(), is_resumed);
