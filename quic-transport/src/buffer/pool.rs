@@ -15,6 +15,8 @@ pub(crate) const SMALL: usize = 2 * 1024;
 pub(crate) struct ChunkPool {
     chunks: Vec<Box<[u8]>>,
     small: Vec<Vec<u8>>,
+    /// Separate pieces of all receive buffers that share the pool.
+    pub(super) pieces: usize,
 }
 
 impl ChunkPool {

@@ -5,7 +5,7 @@
 //! ([RFC 9000, section 21.7](https://www.rfc-editor.org/rfc/rfc9000#section-21.7)).
 
 use super::{ChunkPool, RangeSet, Store, to_length, to_offset};
-use crate::limits::{BYTES_PER_EXTRA_PIECE, REASSEMBLY_PIECES};
+use crate::limits::{BYTES_PER_EXTRA_PIECE, CONNECTION_PIECES, REASSEMBLY_PIECES};
 
 /// There are more separate pieces than an honest peer and network make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,6 +108,7 @@ impl ReceiveBuffer {
     /// Gives all memory back; what has not been read is lost.
     pub(crate) fn discard(&mut self, pool: &mut ChunkPool) {
         self.store.free(pool);
+        pool.pieces = pool.pieces.saturating_sub(self.pieces.pieces());
         self.pieces.clear();
         self.read = self.contiguous;
     }
@@ -126,11 +127,13 @@ impl ReceiveBuffer {
             }
         }
         self.highest = self.highest.max(end);
+        let others = pool.pieces.saturating_sub(self.pieces.pieces());
         self.pieces.insert(start..end);
         self.contiguous = self.pieces.absorb(self.contiguous);
+        pool.pieces = others.saturating_add(self.pieces.pieces());
         let span = to_length(self.highest.saturating_sub(self.read));
         let bound = REASSEMBLY_PIECES.saturating_add(span / BYTES_PER_EXTRA_PIECE);
-        if self.pieces.pieces() > bound {
+        if self.pieces.pieces() > bound || pool.pieces > CONNECTION_PIECES {
             return Err(TooManyPieces);
         }
         Ok(())
@@ -142,7 +145,7 @@ mod tests {
     use quic_common::Random;
 
     use super::{ChunkPool, ReceiveBuffer, TooManyPieces, to_offset};
-    use crate::limits::{BYTES_PER_EXTRA_PIECE, REASSEMBLY_PIECES};
+    use crate::limits::{BYTES_PER_EXTRA_PIECE, CONNECTION_PIECES, REASSEMBLY_PIECES};
 
     #[test]
     fn the_first_copy_of_a_byte_wins() {
@@ -168,6 +171,28 @@ mod tests {
             buffer.insert(to_offset(offset), &[1], &mut pool),
             Err(TooManyPieces)
         );
+    }
+
+    #[test]
+    fn pieces_of_all_buffers_are_bounded() {
+        let mut pool = ChunkPool::default();
+        let mut buffers: Vec<_> = (0..=CONNECTION_PIECES / REASSEMBLY_PIECES)
+            .map(|_| ReceiveBuffer::default())
+            .collect();
+        for index in 0..CONNECTION_PIECES {
+            let offset = to_offset(index % REASSEMBLY_PIECES * 2 + 1);
+            let buffer = &mut buffers[index / REASSEMBLY_PIECES];
+            assert_eq!(buffer.insert(offset, &[1], &mut pool), Ok(()));
+        }
+        let (last, others) = buffers.split_last_mut().unwrap();
+        assert_eq!(last.insert(9, &[1], &mut pool), Err(TooManyPieces));
+        // What is discarded, or becomes one piece, counts no more.
+        others[0].discard(&mut pool);
+        assert_eq!(last.insert(19, &[1], &mut pool), Ok(()));
+        let all = vec![0; 2 * REASSEMBLY_PIECES + 2];
+        others[1].insert(0, &all, &mut pool).unwrap();
+        let rest = CONNECTION_PIECES - 2 * REASSEMBLY_PIECES + 2;
+        assert_eq!(pool.pieces, rest);
     }
 
     /// Every second packet of the largest stream window missing is below the bound.
