@@ -24,6 +24,9 @@ pub struct Config {
     /// Silence after which the connection is given up; zero means never. The smaller of both ends' values holds.
     /// RFC 9000, 10.1.
     pub idle_timeout: Duration,
+    /// After so long a silence a PING is sent, so that neither end, nor a router between them, gives the connection up.
+    /// Choose less than half of the idle timeout. `None` sends none.
+    pub keep_alive: Option<Duration>,
     /// How long the handshake may take.
     pub handshake_timeout: Duration,
     /// Bytes that the peer may send on one stream before we have read any, at the start.
@@ -60,6 +63,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             idle_timeout: Duration::from_secs(30),
+            keep_alive: None,
             handshake_timeout: Duration::from_secs(30),
             stream_window: 1 << 20,
             max_stream_window: 16 << 20,
@@ -174,6 +178,11 @@ impl Config {
                 "handshake_timeout",
                 "over zero",
             ),
+            (
+                self.keep_alive.is_none_or(|after| !after.is_zero()),
+                "keep_alive",
+                "over zero",
+            ),
             (self.send_buffer > 0, "send_buffer", "over zero"),
             (
                 self.cid_length <= MAX_CID_LENGTH,
@@ -204,7 +213,7 @@ mod tests {
     #[test]
     fn each_bound_is_named() {
         type Break = fn(&mut Config);
-        let broken: [(&str, Break); 7] = [
+        let broken: [(&str, Break); 8] = [
             ("max_streams", |c| {
                 c.max_streams_unidirectional = (1 << 60) + 1;
             }),
@@ -217,6 +226,7 @@ mod tests {
             }),
             ("max_datagram", |c| c.max_datagram = MIN_DATAGRAM - 1),
             ("max_datagram", |c| c.max_datagram = MAX_DATAGRAM + 1),
+            ("keep_alive", |c| c.keep_alive = Some(Duration::ZERO)),
             ("cid_length", |c| c.cid_length = 21),
         ];
         for (setting, breaks) in broken {

@@ -44,6 +44,9 @@ pub(crate) const SPARE_CHUNKS: usize = 128;
 /// Spare buffers of up to 2 KiB that a connection keeps.
 pub(crate) const SPARE_SMALL_BUFFERS: usize = 64;
 
+/// Separate pieces beyond gaps that all streams of a connection may have together.
+pub(crate) const CONNECTION_PIECES: usize = 24_576;
+
 /// Separate pieces beyond a gap that a stream may have, besides one for each [`BYTES_PER_EXTRA_PIECE`].
 pub(crate) const REASSEMBLY_PIECES: usize = 4096;
 
@@ -112,6 +115,12 @@ pub(crate) const HALF_OPEN_BEFORE_RETRY: usize = 1024;
 /// Handshakes that an endpoint has under way before it drops new ones.
 pub(crate) const HALF_OPEN: usize = 16_384;
 
+/// Of those, handshakes with one address (one /64 network of IPv6) before it is asked for a token.
+pub(crate) const HALF_OPEN_OF_ADDRESS_BEFORE_RETRY: usize = 256;
+
+/// Handshakes under way with one address before new ones are dropped.
+pub(crate) const HALF_OPEN_OF_ADDRESS: usize = 2048;
+
 /// Datagrams kept for a client whose ClientHello isn't complete.
 pub(crate) const INCOMING_DATAGRAMS: usize = 10;
 
@@ -121,8 +130,20 @@ pub(crate) const INCOMING_BYTES: usize = 16 << 10;
 /// Replies of an endpoint that belong to no connection and wait to be sent.
 pub(crate) const STATELESS_REPLIES: usize = 64;
 
+/// Replies of an endpoint that belong to no connection, in a second; so many may be sent at once after silence.
+pub(crate) const STATELESS_REPLIES_PER_SECOND: u32 = 5000;
+
 /// A stateless reset is sent at most this often.
 pub(crate) const RESET_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// Bytes that the connections of an endpoint may make it hold.
+pub(crate) const ENDPOINT_MEMORY: u64 = 1 << 30;
+
+/// What a connection counts as at least, streams and their windows apart.
+pub(crate) const CONNECTION_MEMORY: u64 = 32 << 10;
+
+/// A receive window that nobody fills counts for this fraction of it.
+pub(crate) const WINDOW_SHARE: u64 = 4;
 
 /// Bytes of a ClientHello, RFC 8446's handshake header included.
 pub(crate) const CLIENT_HELLO: u64 = 16 * 1024;

@@ -1,4 +1,4 @@
-//! The endpoint before a connection exists: clients that knock, under load or with nonsense (A05 to A07, A18).
+//! The endpoint before a connection exists: clients that knock, under load or with nonsense (A05 to A07, A12, A18).
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use test_fixture::ends::{ALPN, Client, Log, NAME, Server, Settings};
 use test_fixture::network::{Link, Party as _, Route, Transmit};
 use test_fixture::scripted::parameters::MAX_IDLE_TIMEOUT;
 use test_fixture::scripted::{Draft, Level, Parameters, ScriptedPeer, client_config, frames};
-use test_fixture::{CLIENT, CountingAllocator, Pair, SERVER, held_bytes};
+use test_fixture::{Bulk, CLIENT, CountingAllocator, Pair, SERVER, held_bytes};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -29,7 +29,9 @@ fn server_address() -> SocketAddr {
 }
 
 fn client_address(index: u64) -> SocketAddr {
-    ([198, 51, 100, 1], 1024 + u16::try_from(index).unwrap()).into()
+    let index = u16::try_from(index).unwrap();
+    let host = u8::try_from(index / 100).unwrap();
+    ([198, 51, 100, host], 40_000 + index).into()
 }
 
 struct Bench {
@@ -42,15 +44,17 @@ struct Bench {
 
 impl Bench {
     fn new(retry: RetryPolicy) -> Self {
+        Self::with(|config| config.retry = retry)
+    }
+
+    fn with(change: impl FnOnce(&mut EndpointConfig)) -> Self {
         let settings = Settings::default();
         let mut random = Random::from_seed([7; 32]);
         let certificate = ed25519(&[NAME]);
         let tls = tls::ServerConfig::new(certificate.chain, certificate.key, &[ALPN]).unwrap();
         let now = test_fixture::network(&settings, Link::default()).now();
-        let config = EndpointConfig {
-            retry,
-            ..EndpointConfig::new(&mut random)
-        };
+        let mut config = EndpointConfig::new(&mut random);
+        change(&mut config);
         Self {
             endpoint: Endpoint::new(config, random),
             config: Config::default(),
@@ -370,4 +374,147 @@ fn negotiations_are_not_answered() {
     let mut bench = Bench::new(RetryPolicy::UnderLoad);
     bench.input(client_address(1), long_packet(0, &[1; 8], &[2; 8]));
     assert_eq!(bench.output(), (Vec::new(), None));
+}
+
+/// A06. One address may not have more than 256 handshakes without a token, nor more than 2048 with or without; others
+/// have room all the same.
+#[test]
+fn one_address_has_its_share() {
+    let from = |port: u16| SocketAddr::from(([203, 0, 113, 9], 20_000 + port));
+    for (retry, most) in [(RetryPolicy::UnderLoad, 256), (RetryPolicy::Never, 2048)] {
+        let mut bench = Bench::new(retry);
+        for index in 0..most {
+            let datagram = first_datagram(index.into(), bench.now);
+            bench.input(from(index), datagram);
+        }
+        let at_most = bench.endpoint.stats();
+        assert_eq!((at_most.retries, at_most.dropped), (0, 0));
+        let beyond = first_datagram(most.into(), bench.now);
+        bench.input(from(most), beyond.clone());
+        let stats = bench.endpoint.stats();
+        assert_eq!(stats.retries + stats.dropped, 1, "{stats:?}");
+        assert_eq!(bench.accept(), usize::from(most));
+        bench.input(client_address(1), beyond);
+        assert_eq!(bench.accept(), 1, "another address");
+        // A share is free again once the handshakes are given up.
+        bench.now += SECOND * 20;
+        bench.output();
+        let again = first_datagram(5000, bench.now);
+        bench.input(from(1), again);
+        assert_eq!(bench.accept(), 1, "later");
+    }
+}
+
+/// A12. Ports of services that would answer get no answer: no version negotiation, refusal, Retry or reset.
+#[test]
+fn reflective_ports_get_no_answer() {
+    let mut bench = Bench::new(RetryPolicy::Always);
+    let mut unknown_version = first_datagram(1, bench.now);
+    unknown_version[1..5].copy_from_slice(&[0x0a, 0x1a, 0x2a, 0x3a]);
+    let mut short = vec![0x41; 1200];
+    short[1..9].fill(9);
+    let stray = [unknown_version, first_datagram(2, bench.now), short];
+    for (port, answers) in [
+        (7, 0),
+        (19, 0),
+        (53, 0),
+        (123, 0),
+        (0, 0),
+        (443, 3),
+        (50_000, 3),
+    ] {
+        for datagram in &stray {
+            let address = SocketAddr::from(([198, 51, 100, 7], port));
+            bench.input(address, datagram.clone());
+        }
+        assert_eq!(bench.output().0.len(), answers, "port {port}");
+        bench.now += SECOND;
+    }
+}
+
+/// A12. RFC 9000, 10.3.3: two endpoints that know nothing of each other soon fall silent.
+#[test]
+fn two_endpoints_do_not_answer_each_other_for_ever() {
+    let mut ends = [0, 1].map(|_| Bench::new(RetryPolicy::Always));
+    let starts = [
+        vec![0x41; 1200],
+        first_datagram(1, ends[0].now),
+        [vec![0xc1, 9, 9, 9, 9], vec![8; 1300]].concat(),
+    ];
+    for start in starts {
+        let mut flying = vec![start];
+        let mut turns = 0;
+        while !flying.is_empty() {
+            assert!(turns < 5, "{flying:?}");
+            for end in &mut ends {
+                end.now += SECOND;
+            }
+            let end = &mut ends[turns % 2];
+            for datagram in std::mem::take(&mut flying) {
+                end.input(server_address(), datagram);
+            }
+            flying = end.output().0;
+            turns += 1;
+        }
+    }
+}
+
+/// A06. What all connections count for is bounded: at the bound one is still let in, beyond it none, until there is
+/// room again.
+#[test]
+fn a_full_memory_admits_no_one() {
+    // Each counts for a quarter of its window, and something for itself.
+    let each = (1 << 20) * 3 / 8 + (32 << 10);
+    let mut bench = Bench::with(|config| config.memory = each * 10);
+    for index in 0..12 {
+        let datagram = first_datagram(index, bench.now);
+        bench.input(client_address(index), datagram);
+        bench.accept();
+    }
+    assert_eq!(bench.endpoint.len(), 10);
+    assert_eq!(bench.endpoint.memory(), each * 10);
+    assert_eq!(bench.endpoint.stats().refused, 2);
+    bench.now += SECOND * 20;
+    bench.output();
+    assert_eq!((bench.endpoint.len(), bench.endpoint.memory()), (0, 0));
+    let datagram = first_datagram(20, bench.now);
+    bench.input(client_address(20), datagram);
+    assert_eq!(bench.accept(), 1);
+}
+
+/// Windows grow for a fast reader until three quarters of the memory are taken; what is held counts, read or not.
+#[test]
+fn a_memory_that_fills_stops_windows() {
+    let most_of = |memory: u64| {
+        let settings = Settings::default();
+        let link = Link {
+            bandwidth: Some(1_000_000_000),
+            queue: 10_000_000,
+            ..Link::delayed(Duration::from_millis(50))
+        };
+        let mut pair = Pair::<Client<Bulk>, Server<Bulk>>::new(&settings, link);
+        let mut random = Random::from_seed([7; 32]);
+        let mut config = EndpointConfig::new(&mut random);
+        config.memory = memory;
+        config.clock = tls::WallClock::manual(WALL_CLOCK);
+        pair.server.endpoint = Endpoint::new(config, random);
+        pair.handshake();
+        let Client {
+            connection,
+            application,
+        } = &mut pair.client;
+        application.request(connection, 1, 100_000_000).unwrap();
+        let mut most = 0;
+        let end = pair.network.now() + SECOND * 4;
+        pair.run_until(|pair| {
+            most = most.max(pair.server.endpoint.memory());
+            pair.client.application.complete == 1 || pair.network.now() > end
+        });
+        assert!(pair.server.connection(0).unwrap().1.received > 10_000_000);
+        most
+    };
+    let free = most_of(1 << 30);
+    assert!(free > 4 << 20, "{free}: a quarter of a window of 24 MiB");
+    let full = most_of(1 << 19);
+    assert!(full <= (1 << 20) * 3 / 8 + (32 << 10), "{full}");
 }

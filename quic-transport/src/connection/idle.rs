@@ -1,4 +1,5 @@
-//! The idle timeout, [RFC 9000, section 10.1](https://www.rfc-editor.org/rfc/rfc9000#section-10.1).
+//! The idle timeout and what keeps it from ending a connection,
+//! [RFC 9000, section 10.1](https://www.rfc-editor.org/rfc/rfc9000#section-10.1).
 
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,8 @@ pub(super) struct Idle {
     /// Zero: never.
     timeout: Duration,
     since: Instant,
+    /// When anything was last received, or sent that elicits an answer.
+    active: Instant,
     /// An ack-eliciting packet has been sent since one was received: another doesn't start the time anew.
     has_sent: bool,
 }
@@ -17,6 +20,7 @@ impl Idle {
         Self {
             timeout,
             since: now,
+            active: now,
             has_sent: false,
         }
     }
@@ -31,15 +35,27 @@ impl Idle {
     #[inline]
     pub(super) const fn on_received(&mut self, now: Instant) {
         self.since = now;
+        self.active = now;
         self.has_sent = false;
     }
 
     #[inline]
     pub(super) const fn on_sent(&mut self, now: Instant) {
+        self.active = now;
         if !self.has_sent {
             self.since = now;
             self.has_sent = true;
         }
+    }
+
+    /// When a PING is due (RFC 9000, 10.1.2), `after` so long a silence.
+    pub(super) fn keep_alive_deadline(&self, after: Duration) -> Option<Instant> {
+        self.active.checked_add(after)
+    }
+
+    /// A PING is on its way.
+    pub(super) const fn on_keep_alive(&mut self, now: Instant) {
+        self.active = now;
     }
 
     /// When the connection is given up, which is never sooner than after 3 `pto`.

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     cid::CidChange,
     event::Event,
+    limits::CONNECTION_MEMORY,
     recovery::HandshakeProgress,
     stats::Stats,
     transmit::Space,
@@ -93,6 +94,17 @@ impl Connection {
             path_mtu: self.path.mtu.current(),
             ..self.stats
         }
+    }
+
+    /// What the connection counts for in a budget of memory, in bytes: what its streams hold, and a share at least of
+    /// what the peer may make them hold.
+    pub(crate) const fn memory(&self) -> u64 {
+        self.streams.memory().saturating_add(CONNECTION_MEMORY)
+    }
+
+    /// Whether receive windows that are used fast grow.
+    pub(crate) const fn let_windows_grow(&mut self, may_grow: bool) {
+        self.may_grow = may_grow;
     }
 
     /// The next thing that happened, if any.

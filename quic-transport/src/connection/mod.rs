@@ -80,6 +80,8 @@ pub struct Connection {
     remote_cids: RemoteCids,
     peer: Peer,
     streams: Streams,
+    /// Receive windows grow when they are used fast; not while memory is short.
+    may_grow: bool,
     idle: Idle,
     /// When the keys of the phase before the current one go away.
     drop_old_keys_at: Option<Instant>,

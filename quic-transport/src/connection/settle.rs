@@ -30,7 +30,7 @@ impl Connection {
         }
         // The application may have read since the last datagram came: credit is due for that too. Windows follow the
         // smallest RTT: a window that made the path's queues fill would otherwise find reason to grow in that.
-        self.streams.settle(now, self.path.rtt.min(), true);
+        self.streams.settle(now, self.path.rtt.min(), self.may_grow);
     }
 
     /// Finds the packets of a space that are lost by now, and sends again what they carried.

@@ -185,6 +185,7 @@ impl Connection {
             remote_cids: RemoteCids::new(peer_cid),
             peer: Peer::default(),
             streams: Streams::new(side, config.streams()),
+            may_grow: true,
             idle: Idle::new(config.idle_timeout, now),
             drop_old_keys_at: None,
             owes_handshake_done: false,

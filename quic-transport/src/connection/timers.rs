@@ -41,6 +41,11 @@ impl Connection {
         if self.handshake_deadline().is_some_and(|at| at <= now) {
             return self.abandon(CloseReason::HandshakeTimeout);
         }
+        if self.keep_alive_deadline().is_some_and(|at| at <= now) {
+            self.idle.on_keep_alive(now);
+            let probes = &mut self.spaces.application.probes;
+            *probes = (*probes).max(1);
+        }
         if self.drop_old_keys_at.is_some_and(|at| at <= now) {
             self.drop_old_keys_at = None;
             if let Some(keys) = self.keys.one_rtt.as_mut() {
@@ -71,6 +76,7 @@ impl Connection {
             self.pacing_deadline,
             self.path.mtu.deadline(),
             self.idle_deadline(),
+            self.keep_alive_deadline(),
             self.handshake_deadline(),
             self.drop_old_keys_at,
         ]
@@ -81,6 +87,15 @@ impl Connection {
 
     fn idle_deadline(&self) -> Option<Instant> {
         self.idle.deadline(self.pto())
+    }
+
+    /// Silence is broken once the handshake is complete; before, others see to it.
+    fn keep_alive_deadline(&self) -> Option<Instant> {
+        let after = self
+            .config
+            .keep_alive
+            .filter(|_| self.progress != Progress::Handshaking)?;
+        self.idle.keep_alive_deadline(after)
     }
 
     fn handshake_deadline(&self) -> Option<Instant> {

@@ -6,14 +6,13 @@ use std::time::Instant;
 use quic_common::Datagram;
 
 use super::{
-    Application, Endpoint, Entry, Handle, Incoming, RetryPolicy, incoming::Introduction,
-    stateless::ReplyPath,
+    Application, Endpoint, Entry, Handle, Incoming, RetryPolicy, half_open::Load,
+    incoming::Introduction, stateless::ReplyPath,
 };
 use crate::{
     config::{Config, MIN_DATAGRAM},
     connection::{Connection, ServerStart},
     error::ApiError,
-    limits::{HALF_OPEN, HALF_OPEN_BEFORE_RETRY},
     tls,
     token::{Presented, RetryToken, Tokens},
     wire::{ConnectionId, PacketHeader, RetryHeader, TransportErrorCode, Version},
@@ -29,7 +28,7 @@ impl<A: Application> Endpoint<A> {
     /// The next client whose ClientHello is complete.
     #[must_use]
     pub fn next_incoming(&mut self) -> Option<Incoming> {
-        self.knocking.take_ready()
+        self.knocking.take_ready(&mut self.half_open)
     }
 
     /// Makes the connection and processes what the client has sent so far.
@@ -79,21 +78,24 @@ impl<A: Application> Endpoint<A> {
                 return Err(error);
             }
         };
+        let memory = connection.memory();
         let entry = Entry {
             connection,
             application,
             original: incoming.dcid,
             scheduled: None,
             is_queued: false,
-            is_half_open: true,
+            half_open: Some(incoming.path.remote.ip()),
+            memory,
         };
-        let Some(handle) = self.router.insert(entry) else {
+        let Some(handle) = self.router.insert(Box::new(entry)) else {
             self.refuse(&incoming, TransportErrorCode::CONNECTION_REFUSED);
             return Err(ApiError::Config("too many connections"));
         };
         self.router.add_cid(incoming.dcid, handle);
         self.stats.accepted += 1;
-        self.half_open += 1;
+        self.half_open.enter(incoming.path.remote.ip());
+        self.memory = self.memory.saturating_add(memory);
         for mut kept in incoming.datagrams {
             let datagram = Datagram {
                 remote: incoming.path.remote,
@@ -146,7 +148,12 @@ impl<A: Application> Endpoint<A> {
         if !self.knocking.contains(&header.dcid) && !self.introduce(header, path, datagram, now) {
             return;
         }
-        if !self.knocking.on_datagram(&header.dcid, datagram) {
+        let Self {
+            knocking,
+            half_open,
+            ..
+        } = self;
+        if !knocking.on_datagram(&header.dcid, datagram, half_open) {
             self.stats.dropped += 1;
         }
     }
@@ -159,16 +166,23 @@ impl<A: Application> Endpoint<A> {
         datagram: &Datagram<'_>,
         now: Instant,
     ) -> bool {
-        let half_open = self.half_open + self.knocking.len();
-        if half_open >= HALF_OPEN {
+        let load = self.half_open.load(path.remote.ip());
+        if load == Load::Full {
             self.stats.dropped += 1;
+            return false;
+        }
+        if self.memory() >= self.config.memory {
+            let code = TransportErrorCode::CONNECTION_REFUSED;
+            self.stats.refused += 1;
+            self.replies
+                .refuse(path, header.version, &header.dcid, &header.scid, code);
             return false;
         }
         let tokens = self.tokens(path, header.version);
         let token = tokens.open(header.token.of(datagram.payload), &header.dcid);
         let wants_retry = match self.config.retry {
             RetryPolicy::Always => true,
-            RetryPolicy::UnderLoad => half_open >= HALF_OPEN_BEFORE_RETRY,
+            RetryPolicy::UnderLoad => load == Load::Heavy,
             RetryPolicy::Never => false,
         };
         match token {
@@ -193,7 +207,8 @@ impl<A: Application> Endpoint<A> {
             client_cid: header.scid,
             token,
         };
-        self.knocking.insert(Incoming::new(&introduction, now));
+        let incoming = Incoming::new(&introduction, now);
+        self.knocking.insert(incoming, &mut self.half_open);
         true
     }
 
@@ -204,6 +219,10 @@ impl<A: Application> Endpoint<A> {
         original_dcid: ConnectionId,
         client_cid: ConnectionId,
     ) {
+        if !self.replies.has_room() {
+            self.stats.dropped += 1;
+            return;
+        }
         let Some(retry_scid) = self.draw_cid() else {
             self.stats.dropped += 1;
             return;

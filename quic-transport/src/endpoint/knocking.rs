@@ -5,15 +5,15 @@
 
 use std::{collections::VecDeque, time::Instant};
 
-use quic_common::{Datagram, KeyedHasher, KeyedMap, Random};
+use quic_common::{Datagram, KeyedHasher, KeyedMap};
 
-use super::{Incoming, incoming::Progress};
+use super::{HalfOpen, Incoming, incoming::Progress};
 use crate::{limits::HALF_OPEN_TIMEOUT, wire::ConnectionId};
 
 /// See the module.
 #[derive(Debug)]
 pub(super) struct Knocking {
-    clients: KeyedMap<ConnectionId, Incoming>,
+    clients: KeyedMap<ConnectionId, Box<Incoming>>,
     /// Those whose ClientHello is whole, in order.
     ready: VecDeque<ConnectionId>,
     /// When each came, in order; those that are gone again are skipped.
@@ -21,9 +21,9 @@ pub(super) struct Knocking {
 }
 
 impl Knocking {
-    pub(super) fn new(random: &mut Random) -> Self {
+    pub(super) const fn new(hasher: KeyedHasher) -> Self {
         Self {
-            clients: KeyedMap::with_hasher(KeyedHasher::new(random)),
+            clients: KeyedMap::with_hasher(hasher),
             ready: VecDeque::new(),
             arrivals: VecDeque::new(),
         }
@@ -39,9 +39,10 @@ impl Knocking {
     }
 
     /// Takes a new one in.
-    pub(super) fn insert(&mut self, incoming: Incoming) {
+    pub(super) fn insert(&mut self, incoming: Incoming, half_open: &mut HalfOpen) {
+        half_open.enter(incoming.path.remote.ip());
         self.arrivals.push_back((incoming.since, incoming.dcid));
-        self.clients.insert(incoming.dcid, incoming);
+        self.clients.insert(incoming.dcid, Box::new(incoming));
         if self.arrivals.len() > 2 * self.clients.len() + 64 {
             let clients = &self.clients;
             self.arrivals
@@ -50,7 +51,12 @@ impl Knocking {
     }
 
     /// Gives a datagram to the client that it is from; false when it is dropped.
-    pub(super) fn on_datagram(&mut self, dcid: &ConnectionId, datagram: &Datagram<'_>) -> bool {
+    pub(super) fn on_datagram(
+        &mut self,
+        dcid: &ConnectionId,
+        datagram: &Datagram<'_>,
+        half_open: &mut HalfOpen,
+    ) -> bool {
         let Some(incoming) = self
             .clients
             .get_mut(dcid)
@@ -65,37 +71,49 @@ impl Knocking {
                 true
             }
             Progress::Drop => {
-                self.clients.remove(dcid);
+                self.remove(*dcid, half_open);
                 false
             }
         }
     }
 
     /// Takes the first one whose ClientHello is whole.
-    pub(super) fn take_ready(&mut self) -> Option<Incoming> {
+    pub(super) fn take_ready(&mut self, half_open: &mut HalfOpen) -> Option<Incoming> {
         let dcid = self.ready.pop_front()?;
-        self.clients.remove(&dcid)
+        self.remove(dcid, half_open).map(|incoming| *incoming)
     }
 
     /// Forgets those whose ClientHello isn't whole in time, and says when to look again.
-    pub(super) fn expire(&mut self, now: Instant) -> Option<Instant> {
-        while let Some((since, dcid)) = self.arrivals.front() {
-            if is_waiting(&self.clients, *since, dcid) {
+    pub(super) fn expire(&mut self, now: Instant, half_open: &mut HalfOpen) -> Option<Instant> {
+        while let Some((since, dcid)) = self.arrivals.front().copied() {
+            if is_waiting(&self.clients, since, &dcid) {
                 let end = since.checked_add(HALF_OPEN_TIMEOUT)?;
                 if now < end {
                     return Some(end);
                 }
-                self.clients.remove(dcid);
+                self.remove(dcid, half_open);
             }
             self.arrivals.pop_front();
         }
+        self.arrivals.shrink_to(64);
         None
+    }
+
+    /// Forgets one, and the room that a crowd took once it is gone.
+    fn remove(&mut self, dcid: ConnectionId, half_open: &mut HalfOpen) -> Option<Box<Incoming>> {
+        let incoming = self.clients.remove(&dcid)?;
+        half_open.leave(incoming.path.remote.ip());
+        super::shrink(&mut self.clients);
+        if self.ready.is_empty() {
+            self.ready.shrink_to(64);
+        }
+        Some(incoming)
     }
 }
 
 /// Whether the client that came at `since` still waits for the rest of its ClientHello.
 fn is_waiting(
-    clients: &KeyedMap<ConnectionId, Incoming>,
+    clients: &KeyedMap<ConnectionId, Box<Incoming>>,
     since: Instant,
     dcid: &ConnectionId,
 ) -> bool {

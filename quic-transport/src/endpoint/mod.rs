@@ -7,22 +7,27 @@
 mod router;
 mod deadlines;
 mod stateless;
+mod half_open;
 mod incoming;
 mod knocking;
 mod admit;
 mod receive;
 mod send;
 
-use std::{collections::VecDeque, time::Instant};
+use std::{collections::VecDeque, hash::Hash, net::IpAddr, time::Instant};
 
-use quic_common::Random;
+use quic_common::{KeyedHasher, KeyedMap, Random};
 
-use self::{deadlines::Deadlines, knocking::Knocking, router::Router, stateless::Replies};
+use self::{
+    deadlines::Deadlines, half_open::HalfOpen, knocking::Knocking, router::Router,
+    stateless::Replies,
+};
 pub use self::{incoming::Incoming, router::Handle};
 use crate::{
     connection::Connection,
+    limits::{ENDPOINT_MEMORY, INCOMING_BYTES},
     tls::{ResetKey, TokenKey, WallClock},
-    wire::ConnectionId,
+    wire::{ConnectionId, wide},
 };
 
 /// What runs above a connection of an [`Endpoint`].
@@ -56,6 +61,10 @@ pub struct EndpointConfig {
     pub reset_key: ResetKey,
     /// The key of the address validation tokens. Endpoints that share it accept each other's.
     pub token_key: TokenKey,
+    /// Bytes that all connections may make the endpoint hold: what is held, and a quarter at least of what their
+    /// windows let the peers send. When three quarters of it are taken, windows stop growing; when all of it is, new
+    /// clients are refused.
+    pub memory: u64,
     /// Whether clients are given a token that spares them a Retry next time (RFC 9000, 8.1.3).
     pub new_tokens: bool,
     /// The time that tokens are dated with.
@@ -71,6 +80,7 @@ impl EndpointConfig {
             cid_length: 8,
             reset_key: ResetKey::new(random.array()),
             token_key: TokenKey::new(random.array()),
+            memory: ENDPOINT_MEMORY,
             new_tokens: true,
             clock: WallClock::system(),
         }
@@ -99,7 +109,10 @@ struct Entry<A> {
     original: ConnectionId,
     scheduled: Option<Instant>,
     is_queued: bool,
-    is_half_open: bool,
+    /// The address that the handshake counts for, until it is complete.
+    half_open: Option<IpAddr>,
+    /// What it counts for in [`Endpoint::memory`].
+    memory: u64,
 }
 
 /// The connections that share one socket.
@@ -109,13 +122,15 @@ struct Entry<A> {
 #[derive(Debug)]
 pub struct Endpoint<A> {
     config: EndpointConfig,
-    router: Router<Entry<A>>,
+    router: Router<Box<Entry<A>>>,
     knocking: Knocking,
     deadlines: Deadlines,
     /// Connections to look at before the next wait.
     queue: VecDeque<Handle>,
     replies: Replies,
-    half_open: usize,
+    half_open: HalfOpen,
+    /// What all connections hold and may be made to hold, in bytes.
+    memory: u64,
     random: Random,
     stats: EndpointStats,
 }
@@ -124,14 +139,17 @@ impl<A: Application> Endpoint<A> {
     /// An endpoint without connections.
     #[must_use]
     pub fn new(config: EndpointConfig, mut random: Random) -> Self {
+        let router = Router::new(&mut random);
+        let hasher = KeyedHasher::new(&mut random);
         Self {
             config,
-            router: Router::new(&mut random),
-            knocking: Knocking::new(&mut random),
+            router,
+            knocking: Knocking::new(hasher.clone()),
             deadlines: Deadlines::default(),
             queue: VecDeque::new(),
             replies: Replies::default(),
-            half_open: 0,
+            half_open: HalfOpen::new(hasher),
+            memory: 0,
             random,
             stats: EndpointStats::default(),
         }
@@ -169,6 +187,19 @@ impl<A: Application> Endpoint<A> {
         self.router.iter_mut().map(|(handle, _)| handle)
     }
 
+    /// Bytes that connections hold, or that count for what their windows allow, and those of clients that knock: what
+    /// [`EndpointConfig::memory`] is compared with.
+    #[must_use]
+    pub fn memory(&self) -> u64 {
+        let knocking = wide(self.knocking.len()).saturating_mul(wide(INCOMING_BYTES));
+        self.memory.saturating_add(knocking)
+    }
+
+    /// Whether windows may still grow.
+    const fn has_spare_memory(&self) -> bool {
+        self.memory < self.config.memory - self.config.memory / 4
+    }
+
     fn enqueue(&mut self, handle: Handle) {
         let Some(entry) = self.router.get_mut(handle) else {
             return;
@@ -177,5 +208,12 @@ impl<A: Application> Endpoint<A> {
             entry.is_queued = true;
             self.queue.push_back(handle);
         }
+    }
+}
+
+/// Gives back the room that a map needed for more than it holds now.
+fn shrink<K: Eq + Hash, V>(map: &mut KeyedMap<K, V>) {
+    if map.capacity() > 64 && map.len() < map.capacity() / 8 {
+        map.shrink_to(map.len() * 2);
     }
 }

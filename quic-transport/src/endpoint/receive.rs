@@ -62,6 +62,12 @@ impl<A: Application> Endpoint<A> {
             remote: datagram.remote,
             local: datagram.local,
         };
+        // Whoever is there didn't ask for anything, and would answer an answer.
+        if path.is_reflective() {
+            self.stats.dropped += 1;
+            return;
+        }
+        self.replies.refill(now);
         let length = datagram.payload.len();
         match header.kind {
             PacketKind::Initial => self.knock(header, datagram, now),

@@ -91,6 +91,7 @@ impl<T> Router<T> {
     pub(super) fn remove_cid(&mut self, cid: &ConnectionId, handle: Handle) {
         if self.find(cid) == Some(handle) {
             self.cids.remove(cid);
+            super::shrink(&mut self.cids);
         }
     }
 

@@ -24,6 +24,7 @@ impl<A: Application> Endpoint<A> {
     }
 
     fn step(&mut self, now: Instant, buffer: &mut [u8]) -> Step {
+        self.replies.refill(now);
         if let Some(head) = self.replies.take(buffer) {
             return Step::Send(head);
         }
@@ -33,7 +34,7 @@ impl<A: Application> Endpoint<A> {
                 return Step::Send(head);
             }
         }
-        let knocking = self.knocking.expire(now);
+        let knocking = self.knocking.expire(now, &mut self.half_open);
         Step::Wait(
             [self.deadlines.next(), knocking]
                 .into_iter()
@@ -57,8 +58,10 @@ impl<A: Application> Endpoint<A> {
 
     /// Runs the application of one connection and asks it for a batch.
     fn serve(&mut self, handle: Handle, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
+        let may_grow = self.has_spare_memory();
         let entry = self.router.get_mut(handle)?;
         entry.is_queued = false;
+        entry.connection.let_windows_grow(may_grow);
         entry.connection.settle(now);
         if entry.connection.has_events() {
             entry.application.process(&mut entry.connection, now);
@@ -67,10 +70,16 @@ impl<A: Application> Endpoint<A> {
         let step = entry.connection.step(now, buffer);
         // What the step itself brought about, such as a timeout: the application may have an answer to it.
         let has_more = was_told && entry.connection.has_events();
-        if entry.is_half_open && !entry.connection.is_handshaking() {
-            entry.is_half_open = false;
-            self.half_open -= 1;
+        if !entry.connection.is_handshaking()
+            && let Some(address) = entry.half_open.take()
+        {
+            self.half_open.leave(address);
         }
+        let before = std::mem::replace(&mut entry.memory, entry.connection.memory());
+        self.memory = self
+            .memory
+            .saturating_sub(before)
+            .saturating_add(entry.memory);
         self.follow_cids(handle);
         if has_more {
             self.enqueue(handle);
@@ -118,7 +127,10 @@ impl<A: Application> Endpoint<A> {
         let Some(entry) = self.router.remove(handle) else {
             return;
         };
-        self.half_open -= usize::from(entry.is_half_open);
+        if let Some(address) = entry.half_open {
+            self.half_open.leave(address);
+        }
+        self.memory = self.memory.saturating_sub(entry.memory);
         for cid in entry.connection.local_cids().chain([entry.original]) {
             self.router.remove_cid(&cid, handle);
         }

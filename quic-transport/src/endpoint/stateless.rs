@@ -12,7 +12,7 @@ use std::{
 use quic_common::{BatchHead, Ecn, Random, Writer};
 
 use crate::{
-    limits::{RESET_INTERVAL, STATELESS_REPLIES},
+    limits::{RESET_INTERVAL, STATELESS_REPLIES, STATELESS_REPLIES_PER_SECOND},
     tls::{self, LevelKeys, TAG_LENGTH},
     wire::{
         Close, CloseCode, ConnectionId, Encode as _, LongHeader, PacketKind, PacketNumber,
@@ -38,14 +38,65 @@ pub(super) struct ReplyPath {
     pub(super) local: Option<IpAddr>,
 }
 
-/// The queue of replies.
-#[derive(Debug, Default)]
+/// Ports, in order, of services that answer any datagram, or are abused as if they did
+/// ([RFC 9308, section 8.1](https://www.rfc-editor.org/rfc/rfc9308#section-8.1)). No client uses them.
+const REFLECTIVE_PORTS: [u16; 19] = [
+    0, 7, 13, 17, 19, 37, 53, 69, 111, 123, 137, 138, 161, 389, 500, 520, 1900, 5353, 11_211,
+];
+
+impl ReplyPath {
+    /// Whether a reply would go to a service that answers it in turn: its datagram was forged.
+    pub(super) fn is_reflective(&self) -> bool {
+        REFLECTIVE_PORTS.binary_search(&self.remote.port()).is_ok()
+    }
+}
+
+/// The queue of replies, and how many more may be sent now.
+#[derive(Debug)]
 pub(super) struct Replies {
     queue: VecDeque<(ReplyPath, Vec<u8>)>,
+    allowance: u32,
+    /// The time up to which the allowance has been refilled.
+    refilled: Option<Instant>,
     last_reset: Option<Instant>,
 }
 
+impl Default for Replies {
+    fn default() -> Self {
+        Self {
+            queue: VecDeque::new(),
+            allowance: STATELESS_REPLIES_PER_SECOND,
+            refilled: None,
+            last_reset: None,
+        }
+    }
+}
+
 impl Replies {
+    /// Lets time give new allowance.
+    pub(super) fn refill(&mut self, now: Instant) {
+        if self.allowance == STATELESS_REPLIES_PER_SECOND {
+            self.refilled = Some(now);
+            return;
+        }
+        let since = *self.refilled.get_or_insert(now);
+        let elapsed = now.saturating_duration_since(since).as_micros();
+        let earned = elapsed.saturating_mul(STATELESS_REPLIES_PER_SECOND.into()) / 1_000_000;
+        if earned > 0 {
+            let earned = u32::try_from(earned).unwrap_or(u32::MAX);
+            self.allowance = self
+                .allowance
+                .saturating_add(earned)
+                .min(STATELESS_REPLIES_PER_SECOND);
+            self.refilled = Some(now);
+        }
+    }
+
+    /// Whether a reply would be sent: look before working one out.
+    pub(super) fn has_room(&self) -> bool {
+        self.allowance > 0 && self.queue.len() < STATELESS_REPLIES
+    }
+
     /// Moves the oldest reply to the start of `buffer`.
     pub(super) fn take(&mut self, buffer: &mut [u8]) -> Option<BatchHead> {
         let (path, reply) = self.queue.pop_front()?;
@@ -67,6 +118,9 @@ impl Replies {
         scid: &[u8],
         random: &mut Random,
     ) {
+        if !self.has_room() {
+            return;
+        }
         let mut buffer = [0; 1200];
         let mut writer = Writer::new(&mut buffer);
         // The two IDs change places: what the client calls its own is where the answer goes.
@@ -107,6 +161,9 @@ impl Replies {
         client_cid: &ConnectionId,
         code: TransportErrorCode,
     ) {
+        if !self.has_room() {
+            return;
+        }
         let keys = tls::initial_keys(version, dcid, Side::Server);
         let mut buffer = [0; 256];
         if let Some(length) = initial_close(&mut buffer, version, dcid, client_cid, code, &keys) {
@@ -145,7 +202,8 @@ impl Replies {
     }
 
     fn push(&mut self, path: ReplyPath, reply: &[u8]) {
-        if self.queue.len() < STATELESS_REPLIES {
+        if self.has_room() {
+            self.allowance -= 1;
             self.queue.push_back((path, reply.to_vec()));
         }
     }
@@ -190,13 +248,13 @@ fn initial_close(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
+    use std::time::{Duration, Instant};
 
     use quic_common::Random;
 
-    use super::{MIN_RESET, Replies, ReplyPath};
+    use super::{MIN_RESET, REFLECTIVE_PORTS, Replies, ReplyPath};
     use crate::{
-        limits::{RESET_INTERVAL, STATELESS_REPLIES},
+        limits::{RESET_INTERVAL, STATELESS_REPLIES, STATELESS_REPLIES_PER_SECOND},
         tls::ResetKey,
         wire::ConnectionId,
     };
@@ -250,5 +308,46 @@ mod tests {
             replies.version_negotiation(path(), &[1; 8], &[2; 8], &mut random);
         }
         assert_eq!(replies.queue.len(), STATELESS_REPLIES);
+    }
+
+    #[test]
+    fn replies_are_sent_at_a_rate() {
+        let mut replies = Replies::default();
+        let mut random = Random::from_seed([0; 32]);
+        let mut buffer = [0; 1200];
+        let mut now = epoch();
+        let mut sent_at = |replies: &mut Replies, now| {
+            replies.refill(now);
+            let mut sent = 0;
+            for _ in 0..=STATELESS_REPLIES_PER_SECOND {
+                replies.version_negotiation(path(), &[1; 8], &[2; 8], &mut random);
+                sent += u32::from(replies.take(&mut buffer).is_some());
+            }
+            sent
+        };
+        assert_eq!(sent_at(&mut replies, now), STATELESS_REPLIES_PER_SECOND);
+        assert!(!replies.has_room());
+        assert_eq!(sent_at(&mut replies, now), 0);
+        now += Duration::from_millis(100);
+        let share = STATELESS_REPLIES_PER_SECOND / 10;
+        assert_eq!(sent_at(&mut replies, now), share);
+        // Often looked at, it earns no less; long silence, no more.
+        for _ in 0..1000 {
+            now += Duration::from_micros(100);
+            replies.refill(now);
+        }
+        assert_eq!(sent_at(&mut replies, now), share);
+        now += Duration::from_hours(1);
+        assert_eq!(sent_at(&mut replies, now), STATELESS_REPLIES_PER_SECOND);
+    }
+
+    #[test]
+    fn reflective_ports_are_found() {
+        assert!(REFLECTIVE_PORTS.is_sorted());
+        for port in 0..=u16::MAX {
+            let mut path = path();
+            path.remote.set_port(port);
+            assert_eq!(path.is_reflective(), REFLECTIVE_PORTS.contains(&port));
+        }
     }
 }

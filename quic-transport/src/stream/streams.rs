@@ -178,9 +178,12 @@ impl Streams {
         self.held.saturating_sub(self.in_flight)
     }
 
-    /// Bytes that the peer's streams can make us hold: what a budget of memory should count.
-    pub(crate) const fn receive_window(&self) -> u64 {
-        self.window.window()
+    /// Bytes that streams hold in both directions; at least a share of what the peer may still send counts as received.
+    pub(crate) const fn memory(&self) -> u64 {
+        let received = self.received.saturating_sub(self.window.used());
+        let share = self.window.window() / limits::WINDOW_SHARE;
+        let received = if received > share { received } else { share };
+        received.saturating_add(self.held)
     }
 
     /// How many streams there are.

@@ -306,6 +306,6 @@ fn a_fast_reader_gets_larger_windows_and_a_slow_one_does_not() {
         let slot = streams.table.find(id).unwrap();
         let receive = streams.table.get(slot).unwrap().receive.as_ref().unwrap();
         assert_eq!(receive.window.window(), stream_window);
-        assert_eq!(streams.receive_window(), connection_window);
+        assert_eq!(streams.window.window(), connection_window);
     }
 }

@@ -1,0 +1,165 @@
+//! What has ended is freed: after any number of handshakes, streams and clients that never come back the heap is where
+//! it was.
+#![expect(clippy::unwrap_used, reason = "test code")]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use quic_common::{BatchBuffer, Datagram, Ecn, Random};
+use quic_transport::{CloseReason, Config, Direction, tls};
+use test_fixture::certificates::WALL_CLOCK;
+use test_fixture::ends::{ALPN, Client, Log, NAME, Server, Settings};
+use test_fixture::network::{Link, Party as _, Transmit};
+use test_fixture::{Bulk, CountingAllocator, Pair, SERVER, held_bytes};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// A few seconds in a debug build.
+const HANDSHAKES: u64 = 800;
+const ABANDONED: u64 = 4_000;
+const STREAMS: u64 = 5_000;
+
+/// What a heap may differ by that has seen the same before: maps and queues that are larger or smaller by a step.
+const SLACK: i64 = 32 << 10;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A client of the pair's server; each index has its own connection IDs.
+fn client<A>(index: u64, pair: &Pair<Client<A>, Server<A>>, tls: &tls::ClientConfig) -> Client<A>
+where
+    A: quic_transport::Application + Default,
+{
+    let mut seed = [9; 32];
+    seed[..8].copy_from_slice(&index.to_be_bytes());
+    let remote = (NAME, pair.network.address(SERVER));
+    let random = Random::from_seed(seed);
+    Client::with_tls(tls, &Config::default(), remote, random, pair.network.now())
+}
+
+fn client_tls(settings: &Settings) -> tls::ClientConfig {
+    let root = settings.certificate.chain.last().unwrap().clone();
+    tls::ClientConfig::with_roots([root], &[ALPN])
+        .unwrap()
+        .wall_clock(tls::WallClock::manual(WALL_CLOCK))
+}
+
+/// Connects, moves something each way, and ends in one of several ways.
+fn visit(index: u64, pair: &mut Pair<Client<Bulk>, Server<Bulk>>, tls: &tls::ClientConfig) {
+    pair.client = client(index, pair, tls);
+    pair.handshake();
+    let Client {
+        connection,
+        application,
+    } = &mut pair.client;
+    application.request(connection, 3_000, 3_000).unwrap();
+    pair.run_until(|pair| pair.client.application.complete == 1);
+    match index % 4 {
+        0 => pair.client.connection.close(0, b"done"),
+        1 => pair.server.connection(0).unwrap().0.close(0, b"done"),
+        2 => {
+            // In the middle of something, which is never read.
+            let connection = &mut pair.client.connection;
+            let id = connection.open(Direction::Unidirectional).unwrap();
+            connection.stream_send(id, &vec![1; 50_000]).unwrap();
+            pair.run(Duration::from_micros(100));
+            pair.client.connection.close(1, b"enough");
+        }
+        // Without a word.
+        _ => pair.client.connection.abandon(CloseReason::IdleTimeout),
+    }
+    pair.run(SECOND * 40);
+    assert_eq!(pair.server.endpoint.len(), 0);
+    pair.server.handles.clear();
+}
+
+/// Handshakes, and what they leave behind when the connections have ended.
+#[test]
+fn handshakes_leave_the_heap_where_it_was() {
+    let settings = Settings::default();
+    let tls = client_tls(&settings);
+    let mut pair = Pair::<Client<Bulk>, Server<Bulk>>::new(&settings, Link::default());
+    let warm_up = HANDSHAKES.min(400);
+    for index in 0..warm_up {
+        visit(index, &mut pair, &tls);
+    }
+    let start = held_bytes();
+    for index in warm_up..warm_up + HANDSHAKES {
+        visit(index, &mut pair, &tls);
+    }
+    let more = held_bytes() - start;
+    println!("{HANDSHAKES} handshakes: {more} bytes more");
+    assert!(more.abs() < SLACK, "{more}");
+}
+
+/// A first Initial each, and then silence: half of them are accepted, half aren't even complete.
+#[test]
+fn abandoned_initials_leave_the_heap_where_it_was() {
+    let settings = Settings::default();
+    let tls = client_tls(&settings);
+    let mut pair = Pair::<Client<Log>, Server<Log>>::new(&settings, Link::default());
+    let mut buffer = BatchBuffer::new();
+    let mut abandon = |count: u64, from: u64| {
+        for index in from..from + count {
+            let now = pair.network.now();
+            let mut client = client::<Log>(index, &pair, &tls);
+            let Transmit::Batch(head) = client.transmit(now, &mut buffer) else {
+                panic!("a client speaks first");
+            };
+            let mut bytes = buffer.bytes_mut()[..head.length].to_vec();
+            if index % 2 == 0 {
+                // Another destination: what can't be opened.
+                bytes[6..14].copy_from_slice(&index.to_be_bytes());
+            }
+            let host = u8::try_from(index % 250).unwrap();
+            let datagram = Datagram {
+                remote: SocketAddr::from(([198, 51, 100, host], 50_000)),
+                local: None,
+                ecn: Ecn::NotEct,
+                payload: &mut bytes,
+            };
+            pair.server.endpoint.input(datagram, now);
+            pair.network.sleep(Duration::from_millis(1));
+            let now = pair.network.now();
+            while let Transmit::Batch(_) = pair.server.transmit(now, &mut buffer) {}
+        }
+        pair.network.sleep(SECOND * 60);
+        let now = pair.network.now();
+        let last = pair.server.transmit(now, &mut buffer);
+        assert!(!matches!(last, Transmit::Batch(_)), "{last:?}");
+        assert_eq!(pair.server.endpoint.len(), 0);
+        assert_eq!(pair.server.endpoint.memory(), 0);
+        pair.server.handles = Vec::new();
+        held_bytes()
+    };
+    let start = abandon(ABANDONED, 0);
+    let more = abandon(ABANDONED, ABANDONED) - start;
+    println!("{ABANDONED} abandoned Initials: {more} bytes more");
+    assert!(more.abs() < SLACK, "{more}");
+}
+
+/// Streams of a long connection.
+#[test]
+fn ended_streams_leave_the_heap_where_it_was() {
+    let settings = Settings::default();
+    let mut pair = Pair::<Client<Bulk>, Server<Bulk>>::new(&settings, Link::default());
+    pair.handshake();
+    let mut exchange = |count: u64| {
+        for index in 0..count {
+            let done = pair.client.application.complete + 1;
+            let Client {
+                connection,
+                application,
+            } = &mut pair.client;
+            let (down, up) = (index % 5 * 1000 + 1, index % 3 * 1000);
+            application.request(connection, down, up).unwrap();
+            pair.run_until(|pair| pair.client.application.complete == done);
+        }
+        pair.run(SECOND);
+        held_bytes()
+    };
+    let start = exchange(STREAMS / 5);
+    let more = exchange(STREAMS) - start;
+    println!("{STREAMS} streams: {more} bytes more");
+    assert!(more.abs() < SLACK, "{more}");
+}
