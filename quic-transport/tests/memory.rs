@@ -1,8 +1,8 @@
-//! What a peer can make an end hold has bounds, measured with the counting allocator (A05, B03, B04, B08).
+//! What a peer can make an end hold has bounds, measured with the counting allocator (A05, B03, B04, B08, B14, B15, B29).
 //!
 //! The scripted peer lives in the same thread: packets go in at the endpoint, by no network, and what it would keep is
 //! thrown away.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "test code")]
+#![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use quic_transport::{CloseReason, Direction, Event, Output};
 use test_fixture::ends::{Log, Server, Settings};
 use test_fixture::network::{Arrivals, Link, Party as _, Route};
 use test_fixture::scripted::{Draft, Level, Parameters, ScriptedPeer, frames};
-use test_fixture::{CLIENT, CountingAllocator, Pair, SERVER, held_bytes};
+use test_fixture::{Allocations, CLIENT, CountingAllocator, Pair, SERVER, allocations, held_bytes};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -58,6 +58,24 @@ impl Bench {
         let arrivals = Arrivals::new(self.route, Ecn::NotEct, length, &mut packet);
         self.pair.server.receive(arrivals, self.now);
         self.drain();
+    }
+
+    /// As [`Self::input`], again and again; returns what the server allocates for it.
+    fn flood(&mut self, count: usize, mut frames: impl FnMut(usize) -> Vec<u8>) -> Allocations {
+        let mut total = Allocations::default();
+        for round in 0..count {
+            let frames = frames(round);
+            let mut packet = self.pair.client.seal(&Draft::new(Level::OneRtt, &frames));
+            let length = packet.len();
+            let counted = allocations(|| {
+                let arrivals = Arrivals::new(self.route, Ecn::NotEct, length, &mut packet);
+                self.pair.server.receive(arrivals, self.now);
+                self.drain();
+            });
+            total.count += counted.count;
+            total.bytes += counted.bytes;
+        }
+        total
     }
 
     fn drain(&mut self) {
@@ -262,4 +280,119 @@ fn acknowledgments_in_many_ranges_are_cheap() {
         "acknowledgments elicit none: {}",
         bench.answers
     );
+}
+
+/// B14. A hundred thousand streams, opened and reset at once: memory stays where it is.
+#[test]
+fn streams_that_are_reset_leave_nothing_behind() {
+    let Bench { mut pair, .. } = Bench::new(Parameters::generous());
+    let mut next = 0;
+    let mut churn = |streams: u64| {
+        let end = next + streams;
+        while next < end {
+            for index in next..next + 50 {
+                let id = 4 * index + 2;
+                let stream = frames::stream(id, 0, b"x", false);
+                let reset = frames::reset_stream(id, 7, 1);
+                pair.client.send(Level::OneRtt, &[stream, reset].concat());
+            }
+            next += 50;
+            pair.run(Duration::from_millis(30));
+            assert_eq!(pair.client.close_code(), None);
+            pair.client.forget();
+            pair.server.connection(0).unwrap().1.events.clear();
+        }
+        held_bytes()
+    };
+    let start = churn(10_000);
+    let more = churn(100_000) - start;
+    assert!(more < 64 << 10, "{more}");
+}
+
+/// B14. Credit for streams comes back once the application is done with its part, not when the peer is with its own.
+#[test]
+fn a_reset_by_the_peer_alone_gives_no_credit() {
+    const STREAM_LIMIT: u64 = 4;
+    for is_done in [false, true] {
+        let mut bench = Bench::new(Parameters::generous());
+        for index in 0..100 {
+            let id = 4 * index;
+            bench.input(&frames::stream(id, 0, b"x", false));
+            bench.input(&frames::reset_stream(id, 7, 1));
+            bench.input(&frames::stop_sending(id, 7));
+            if is_done {
+                let (connection, _) = bench.pair.server.connection(0).unwrap();
+                let news: Vec<_> = std::iter::from_fn(|| connection.next_event()).collect();
+                drop(news);
+            }
+        }
+        // Without an acknowledgment of the resets the streams aren't over.
+        bench.input(&frames::stream(400, 0, b"x", false));
+        assert_eq!(bench.close_code(), Some(STREAM_LIMIT), "{is_done}");
+    }
+}
+
+/// B15. Floods of small frames allocate nothing and elicit no more than acknowledgments.
+#[test]
+fn floods_of_small_frames_cost_little() {
+    const PACKETS: usize = 2000;
+    type Make = fn(u64) -> Vec<u8>;
+    let floods: [(&str, Make); 9] = [
+        ("PING", |_| frames::ping()),
+        ("MAX_DATA", |n| frames::max_data((1 << 40) + n)),
+        ("MAX_STREAM_DATA", |n| {
+            frames::max_stream_data(0, (1 << 40) + n)
+        }),
+        ("MAX_STREAMS", |n| frames::max_streams((1 << 40) + n)),
+        ("DATA_BLOCKED", frames::data_blocked),
+        ("STREAM_DATA_BLOCKED", |n| frames::stream_data_blocked(0, n)),
+        ("STREAMS_BLOCKED", frames::streams_blocked),
+        ("RESET_STREAM", |_| frames::reset_stream(4, 7, 1)),
+        ("STOP_SENDING", |_| frames::stop_sending(4, 7)),
+    ];
+    for (name, make) in floods {
+        let mut bench = Bench::new(Parameters::generous());
+        bench.input(&frames::stream(0, 0, b"x", false));
+        bench.input(&frames::stream(4, 0, b"x", false));
+        let payload = |round: usize| {
+            let first = u64::try_from(round).unwrap() * 50;
+            (first..first + 50).flat_map(make).collect()
+        };
+        bench.flood(200, payload);
+        bench.answers = 0;
+        let start = held_bytes();
+        let counted = bench.flood(PACKETS, |round| payload(round + 200));
+        assert_eq!(bench.close_code(), None, "{name}");
+        assert!(
+            bench.answers <= PACKETS / 2 + 20,
+            "{name}: {}",
+            bench.answers
+        );
+        // What grows is the record of packets sent, as nobody acknowledges any here.
+        assert!(counted.count < 30, "{name}: {counted:?}");
+        let more = held_bytes() - start;
+        assert!(more < 256 << 10, "{name}: {more}");
+    }
+}
+
+/// B29. RFC 9000, 10.2.1: after a close a hundred thousand packets elicit ever fewer answers, and no memory.
+#[test]
+fn a_flood_after_the_close_is_hardly_answered() {
+    let mut bench = Bench::new(Parameters::generous());
+    bench
+        .pair
+        .server
+        .connection(0)
+        .unwrap()
+        .0
+        .close(5, b"enough");
+    bench.drain();
+    bench.answers = 0;
+    let counted = bench.flood(100_000, |_| frames::ping());
+    assert!((1..=18).contains(&bench.answers), "{}", bench.answers);
+    assert!(counted.count < 100, "{counted:?}");
+    // And three PTOs after it nothing is left.
+    bench.now += SECOND * 2;
+    bench.drain();
+    assert_eq!(bench.pair.server.endpoint.len(), 0);
 }

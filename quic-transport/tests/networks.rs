@@ -120,3 +120,61 @@ fn a_seed_repeats_a_run() {
         assert_eq!(first.passed, second.passed);
     }
 }
+
+/// D12. Duplication, reordering and corruption from 1 to 50 percent, each alone and all together.
+#[test]
+fn single_faults_up_to_half_of_all_datagrams() {
+    for percent in [1, 2, 5, 10, 20, 35, 50] {
+        let chance = Chance::percent(percent);
+        let plain = Link::delayed(Duration::from_millis(10));
+        let late = Link {
+            reorder: chance,
+            reorder_delay: Duration::from_millis(15),
+            ..plain
+        };
+        let links = [
+            (
+                Link {
+                    duplicate: chance,
+                    ..plain
+                },
+                true,
+            ),
+            (late, true),
+            (
+                Link {
+                    corrupt: chance,
+                    ..plain
+                },
+                percent <= 20,
+            ),
+            (
+                Link {
+                    duplicate: chance,
+                    corrupt: chance,
+                    ..late
+                },
+                percent <= 20,
+            ),
+        ];
+        for (link, has_to_complete) in links {
+            let mut pair = Bulks::new(&Settings::default(), link);
+            let mut is_asked = false;
+            pair.run_until(|pair| {
+                let Client {
+                    connection,
+                    application,
+                } = &mut pair.client;
+                if !is_asked && application.is_connected {
+                    is_asked = true;
+                    application.request(connection, 50_000, 50_000).unwrap();
+                }
+                application.complete == 1 || application.closed.is_some()
+            });
+            let application = &pair.client.application;
+            assert!(!application.is_wrong, "{link:?}");
+            let is_complete = application.complete == 1;
+            assert!(is_complete || !has_to_complete, "{link:?}");
+        }
+    }
+}
