@@ -65,6 +65,7 @@ impl Connection {
     }
 
     /// Borrows bytes that have arrived in order, as far as they lie together; take them with [`Connection::consume`].
+    /// An end without bytes is taken at once.
     ///
     /// An end that comes without bytes is shown once, and there is nothing to take then.
     ///
