@@ -47,6 +47,7 @@ impl CryptoStream {
     }
 
     /// Whether bytes have arrived that TLS has not been given, or that wait for others.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn has_unread(&self) -> bool {
         self.receive.readable() > 0 || self.receive.has_pieces()
     }
@@ -63,6 +64,7 @@ impl CryptoStream {
     }
 
     /// Whether everything sent has arrived.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) const fn is_acked(&self) -> bool {
         self.send.is_acked()
     }

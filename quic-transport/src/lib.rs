@@ -2,12 +2,6 @@
 //!
 //! Datagrams go in borrowed, batches come out of one long-lived buffer, and time is an argument.
 #![forbid(unsafe_code)]
-#![allow(
-    dead_code,
-    unused_imports,
-    clippy::allow_attributes,
-    reason = "modules land before the connection that uses them"
-)]
 
 mod limits;
 mod wire;

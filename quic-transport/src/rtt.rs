@@ -88,6 +88,7 @@ impl Rtt {
     }
 
     /// The latest sample, or the initial assumption.
+    #[cfg(test)]
     pub(crate) const fn latest(&self) -> Duration {
         self.latest
     }
@@ -99,6 +100,7 @@ impl Rtt {
     }
 
     /// The mean deviation.
+    #[cfg(test)]
     pub(crate) const fn var(&self) -> Duration {
         self.var
     }

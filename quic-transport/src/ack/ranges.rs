@@ -109,6 +109,7 @@ impl Ranges {
     }
 
     /// How many ranges there are.
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.ranges.len()
     }

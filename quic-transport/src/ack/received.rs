@@ -134,11 +134,6 @@ impl ReceivedPackets {
         }
     }
 
-    /// Asks for an ACK at once, as when the peer probes or hasn't seen our last one.
-    pub(crate) const fn request(&mut self) {
-        self.due = Due::Now;
-    }
-
     /// The largest number received.
     #[inline]
     pub(crate) fn largest(&self) -> Option<u64> {

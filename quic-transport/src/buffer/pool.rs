@@ -50,6 +50,7 @@ impl ChunkPool {
     }
 
     /// Frees everything spare, as when the connection falls idle.
+    #[cfg(test)]
     pub(crate) fn trim(&mut self) {
         self.chunks = Vec::new();
         self.small = Vec::new();

@@ -101,6 +101,7 @@ impl ReceiveBuffer {
     }
 
     /// Whether something has arrived beyond a gap.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn has_pieces(&self) -> bool {
         !self.pieces.is_empty()
     }

@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     limits::ISSUED_CIDS,
     tls::ResetKey,
-    wire::{ConnectionId, Frame, MAX_CID_LENGTH, ResetToken},
+    wire::{ConnectionId, Frame, MAX_CID_LENGTH},
 };
 
 /// What the router of datagrams has to learn.
@@ -167,11 +167,6 @@ impl LocalCids {
     /// The NEW_CONNECTION_ID with this number was lost: it is owed again unless retired meanwhile.
     pub(crate) fn on_lost(&mut self, sequence: u64) {
         self.set_owed(sequence, true);
-    }
-
-    /// The reset token of `cid`.
-    pub(crate) fn reset_token(&self, cid: &ConnectionId) -> ResetToken {
-        self.reset_key.token(cid)
     }
 
     /// Whether a packet sent to `cid` is for us.

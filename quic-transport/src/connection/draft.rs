@@ -56,10 +56,6 @@ impl Draft {
         self.start + self.size()
     }
 
-    pub(super) const fn level(&self) -> Level {
-        self.level
-    }
-
     pub(super) const fn is_ack_eliciting(&self) -> bool {
         self.written.ack_eliciting
     }

@@ -32,7 +32,6 @@ impl Connection {
             }
             SentFrame::NewToken => self.new_token.on_acked(),
             SentFrame::NewConnectionId { .. }
-            | SentFrame::PathChallenge
             | SentFrame::PathResponse
             | SentFrame::HandshakeDone
             | SentFrame::Ping
@@ -63,7 +62,6 @@ impl Connection {
             SentFrame::NewToken => self.new_token.owe(),
             // A response is sent once (RFC 9000, 13.3); a newer ACK or probe takes the place of the lost one.
             SentFrame::Ack { .. }
-            | SentFrame::PathChallenge
             | SentFrame::PathResponse
             | SentFrame::Ping
             | SentFrame::MtuProbe => {}

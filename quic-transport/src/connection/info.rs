@@ -59,6 +59,12 @@ impl Connection {
         self.session.alpn()
     }
 
+    /// Whether TLS resumed an earlier session, so that no certificate was sent.
+    #[must_use]
+    pub fn is_resumed(&self) -> bool {
+        self.session.is_resumed()
+    }
+
     /// The server name that the client asked for, at the server.
     #[must_use]
     pub fn server_name(&self) -> Option<&str> {

@@ -100,13 +100,6 @@ impl Spaces {
         }
     }
 
-    /// The spaces that still exist.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Space, &SpaceState)> {
-        Space::ALL
-            .into_iter()
-            .filter_map(|space| Some((space, self.get(space)?)))
-    }
-
     /// Forgets a space of the handshake.
     pub(super) const fn take(&mut self, space: Space) -> Option<Box<SpaceState>> {
         match space {

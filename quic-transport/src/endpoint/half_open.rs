@@ -38,6 +38,7 @@ impl HalfOpen {
     }
 
     /// How many there are.
+    #[cfg(test)]
     pub(super) const fn len(&self) -> usize {
         self.total
     }

@@ -35,6 +35,7 @@ impl LocalStreams {
     }
 
     /// How many more may be opened now.
+    #[cfg(test)]
     pub(crate) const fn available(&self) -> u64 {
         self.credit.available()
     }

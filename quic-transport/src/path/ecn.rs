@@ -135,6 +135,7 @@ impl EcnValidation {
     }
 
     /// Whether marks are known to arrive.
+    #[cfg(test)]
     pub(crate) const fn is_capable(&self) -> bool {
         matches!(self.state, State::Capable)
     }

@@ -5,7 +5,6 @@ mod amplification;
 mod ecn;
 mod mtu;
 mod responses;
-mod validation;
 mod state;
 
 pub(crate) use amplification::Amplification;
@@ -13,4 +12,3 @@ pub(crate) use ecn::{EcnSpace, EcnValidation};
 pub(crate) use mtu::{MINIMUM_MTU, Mtu};
 pub(crate) use responses::PathResponses;
 pub(crate) use state::{MAXIMUM_MTU_V6, Path, PathSettings};
-pub(crate) use validation::PathValidation;

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use super::{Amplification, EcnValidation, Mtu, PathResponses, PathValidation};
+use super::{Amplification, EcnValidation, Mtu, PathResponses};
 use crate::congestion::{CongestionControl, Controller, Pace, Pacer};
 use crate::rtt::{INITIAL_RTT, Rtt};
 use crate::transmit::PathId;
@@ -59,8 +59,6 @@ pub(crate) struct Path {
     pub(crate) ecn: EcnValidation,
     /// The limit for an address that may be anybody's.
     pub(crate) amplification: Amplification,
-    /// Our challenges.
-    pub(crate) validation: PathValidation,
     /// The peer's challenges.
     pub(crate) responses: PathResponses,
 }
@@ -89,7 +87,6 @@ impl Path {
             mtu,
             ecn: EcnValidation::new(settings.is_ecn_tried),
             amplification: Amplification::new(),
-            validation: PathValidation::new(),
             responses: PathResponses::new(),
         }
     }

@@ -9,5 +9,5 @@ mod timer;
 pub(crate) use late::Spurious;
 pub(crate) use numbers::PacketNumbers;
 pub(crate) use sent_packet::{Acked, Lost, PacketFlags, SentPacket};
-pub(crate) use sent_packets::{Losses, SentPackets, SpaceTimes};
+pub(crate) use sent_packets::{Losses, SentPackets};
 pub(crate) use timer::{Expiry, HandshakeProgress, LossTimer, TimerState};

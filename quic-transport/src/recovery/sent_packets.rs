@@ -349,6 +349,7 @@ impl SentPackets {
 
     /// Moves all packets in flight to the end of `lost`: Retry came, or 0-RTT was rejected. That says nothing about
     /// congestion.
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn take_all(&mut self, lost: &mut Vec<Lost>) {
         let first = self.base;
         lost.extend(
@@ -406,12 +407,14 @@ impl SentPackets {
     }
 
     /// Bytes in flight.
+    #[cfg(any(test, feature = "fuzzing"))]
     #[inline]
     pub(crate) const fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
     /// Whether any ack-eliciting packet is in flight.
+    #[cfg(any(test, feature = "fuzzing"))]
     #[inline]
     pub(crate) const fn has_eliciting(&self) -> bool {
         self.eliciting > 0

@@ -39,6 +39,7 @@ impl Streams {
     }
 
     /// How many streams could be opened now.
+    #[cfg(test)]
     pub(crate) fn openable(&self, direction: Direction) -> u64 {
         self.local
             .get(place(direction))

@@ -77,7 +77,6 @@ impl Streams {
             | SentFrame::NewConnectionId { .. }
             | SentFrame::RetireConnectionId { .. }
             | SentFrame::NewToken
-            | SentFrame::PathChallenge
             | SentFrame::PathResponse
             | SentFrame::HandshakeDone
             | SentFrame::Ping

@@ -18,6 +18,7 @@ impl Flags {
         self.0 &= !flag;
     }
 
+    #[cfg(test)]
     #[inline]
     pub(super) const fn contains(self, flag: u8) -> bool {
         self.0 & flag != 0

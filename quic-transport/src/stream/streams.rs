@@ -169,6 +169,7 @@ impl Streams {
     }
 
     /// Bytes written by the application that are not yet acknowledged.
+    #[cfg(test)]
     pub(crate) const fn held(&self) -> u64 {
         self.held
     }
@@ -187,13 +188,9 @@ impl Streams {
     }
 
     /// How many streams there are.
+    #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
         self.table.len()
-    }
-
-    /// Frees spare buffers, as when the connection falls idle.
-    pub(crate) fn trim(&mut self) {
-        self.pool.trim();
     }
 
     /// Decides, once for all datagrams of a wake-up, on new credit for what has been read.

@@ -60,6 +60,7 @@ pub(super) struct Table {
 
 impl Table {
     /// How many streams there are.
+    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }

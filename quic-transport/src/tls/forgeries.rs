@@ -31,6 +31,7 @@ impl Forgeries {
     }
 
     /// How many there have been.
+    #[cfg(test)]
     #[must_use]
     pub(crate) const fn count(self) -> u64 {
         self.count

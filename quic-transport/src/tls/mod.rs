@@ -35,12 +35,9 @@ pub use token_key::TokenKey;
 pub(crate) use client_hello::ClientHello;
 pub(crate) use forgeries::Forgeries;
 pub(crate) use one_rtt::OneRttKeys;
-pub(crate) use phases::{NotOpened, Opened, Phase};
-pub(crate) use protect::{
-    HeaderKey, LevelKeys, LocalKeys, OpenKey, RemoteKeys, SAMPLE_LENGTH, SealKey, TAG_LENGTH,
-    Unprotected,
-};
-pub(crate) use retry::{RETRY_TAG_LENGTH, is_retry_authentic, retry_tag};
+pub(crate) use phases::{NotOpened, Phase};
+pub(crate) use protect::{HeaderKey, LevelKeys, TAG_LENGTH};
+pub(crate) use retry::{is_retry_authentic, retry_tag};
 pub(crate) use schedule::initial_keys;
 pub(crate) use session::{NewKeys, Session};
 

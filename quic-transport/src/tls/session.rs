@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::pki_types::ServerName;
 use rustls::quic::{ClientConnection, Connection, KeyChange, ServerConnection};
 use rustls::{CommonState, HandshakeKind};
 
@@ -241,8 +241,11 @@ impl Session {
     }
 
     /// The peer's certificates, its own first.
+    #[cfg(test)]
     #[must_use]
-    pub(crate) fn peer_certificates(&self) -> Option<&[CertificateDer<'static>]> {
+    pub(crate) fn peer_certificates(
+        &self,
+    ) -> Option<&[rustls::pki_types::CertificateDer<'static>]> {
         self.state().peer_certificates()
     }
 

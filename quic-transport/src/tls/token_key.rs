@@ -4,6 +4,7 @@
 use ring::aead;
 
 /// Bytes that sealing adds: a random nonce and the tag.
+#[cfg(test)]
 pub(crate) const TOKEN_OVERHEAD: usize = aead::NONCE_LEN + 16;
 
 /// Seals and opens tokens: AES-256-GCM under a random nonce.

@@ -43,6 +43,7 @@ impl FrameLog {
     }
 
     /// The `count` records from index `start` on; those released already are left out.
+    #[cfg(test)]
     #[inline]
     pub(crate) fn range(
         &self,

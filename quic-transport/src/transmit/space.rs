@@ -20,6 +20,7 @@ impl Space {
     pub(crate) const ALL: [Self; SPACES] = [Self::Initial, Self::Handshake, Self::Application];
 
     /// The place in [`Space::ALL`].
+    #[cfg(test)]
     #[inline]
     pub(crate) const fn index(self) -> usize {
         match self {

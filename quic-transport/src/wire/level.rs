@@ -15,9 +15,11 @@ pub(crate) enum Level {
 
 impl Level {
     /// All levels, in order.
+    #[cfg(test)]
     pub(crate) const ALL: [Self; 4] = [Self::Initial, Self::ZeroRtt, Self::Handshake, Self::OneRtt];
 
     /// The place in [`Level::ALL`].
+    #[cfg(test)]
     #[inline]
     pub(crate) const fn index(self) -> usize {
         match self {

@@ -26,18 +26,17 @@ pub use version::Version;
 pub(crate) use ecn_counts::EcnCounts;
 pub(crate) use encode::{Encode, wide};
 pub(crate) use frame::{
-    AckFrame, AckRanges, AllowedFrames, Close, CloseCode, CryptoHeader, Frame, Frames, OutgoingAck,
+    AckFrame, AllowedFrames, Close, CloseCode, CryptoHeader, Frame, Frames, OutgoingAck,
     StreamHeader,
 };
 pub(crate) use level::Level;
 pub(crate) use malformed::Malformed;
 pub(crate) use packet::{
-    LongHeader, LongOffsets, MAX_LONG_LENGTH, PacketHeader, PacketKind, RETRY_TAG_LENGTH, Retry,
-    RetryHeader, ShortHeader, Unreadable, VersionNegotiation, has_reserved_bits, is_long,
-    key_phase_bit, parse_header, parse_short_cid, spin_bit, supported_versions, write_length,
+    LongHeader, PacketHeader, PacketKind, Retry, RetryHeader, ShortHeader, VersionNegotiation,
+    has_reserved_bits, key_phase_bit, parse_header, parse_short_cid, supported_versions,
+    write_length,
 };
 pub(crate) use packet_number::PacketNumber;
-pub(crate) use reset_token::{RESET_TOKEN_LENGTH, ResetToken};
-pub(crate) use span::Span;
+pub(crate) use reset_token::ResetToken;
 pub(crate) use stream_id::MAX_STREAMS;
-pub(crate) use transport_parameters::{PreferredAddress, TransportParameters};
+pub(crate) use transport_parameters::TransportParameters;

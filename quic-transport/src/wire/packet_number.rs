@@ -11,18 +11,13 @@ pub(crate) struct PacketNumber(pub(crate) u64);
 
 impl PacketNumber {
     /// The last number of a space: no packet may follow it (RFC 9000, 12.3).
+    #[cfg(test)]
     pub(crate) const MAX: Self = Self(MAX_VARINT);
 
     /// The value.
     #[inline]
     pub(crate) const fn value(self) -> u64 {
         self.0
-    }
-
-    /// The number after this one.
-    #[inline]
-    pub(crate) const fn next(self) -> Self {
-        Self(self.0.saturating_add(1))
     }
 
     /// Bytes that the header needs for this number, 1 to 4, when `largest_acked` is the largest that the peer is

@@ -10,7 +10,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair,
     SignatureAlgorithm,
 };
-use rcgen::{PKCS_ECDSA_P256_SHA256, PKCS_ED25519, PublicKeyData as _, date_time_ymd};
+use rcgen::{PKCS_ECDSA_P256_SHA256, PKCS_ED25519, date_time_ymd};
 use ring::digest::{SHA256, digest};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{KeyLog, RootCertStore};

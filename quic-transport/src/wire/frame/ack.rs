@@ -173,6 +173,7 @@ impl<I: Iterator<Item = RangeInclusive<u64>> + Clone> OutgoingAck<I> {
     }
 
     /// How many ranges are sent.
+    #[cfg(test)]
     pub(crate) const fn count(&self) -> usize {
         self.count
     }

@@ -86,6 +86,7 @@ pub(crate) const fn key_phase_bit(first: u8) -> bool {
 }
 
 /// The spin bit in the first byte of a short header.
+#[cfg(test)]
 #[inline]
 pub(crate) const fn spin_bit(first: u8) -> bool {
     first & SPIN != 0

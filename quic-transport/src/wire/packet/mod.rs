@@ -8,11 +8,9 @@ mod write;
 mod retry;
 mod negotiation;
 
-pub(crate) use header::{
-    PacketHeader, Unreadable, has_reserved_bits, is_long, key_phase_bit, spin_bit,
-};
+pub(crate) use header::{PacketHeader, has_reserved_bits, key_phase_bit};
 pub(crate) use kind::PacketKind;
 pub(crate) use negotiation::{VersionNegotiation, supported_versions};
 pub(crate) use parse::{parse_header, parse_short_cid};
-pub(crate) use retry::{RETRY_TAG_LENGTH, Retry, RetryHeader};
-pub(crate) use write::{LongHeader, LongOffsets, MAX_LONG_LENGTH, ShortHeader, write_length};
+pub(crate) use retry::{Retry, RetryHeader};
+pub(crate) use write::{LongHeader, ShortHeader, write_length};
