@@ -88,3 +88,29 @@ fn a_probe_of_the_mtu_holds_nothing_up() {
         assert!(elapsed < Duration::from_millis(10), "{elapsed:?}");
     }
 }
+
+/// D10. Paths from the smallest to the largest MTU work, and loopback's is used as far as it goes.
+#[test]
+fn paths_of_any_mtu_work() {
+    for (largest, least) in [(1200, 1200), (1300, 1200), (9000, 1200), (65_507, 65_000)] {
+        let mut settings = Settings::default();
+        settings.client.max_datagram = quic_transport::MAX_DATAGRAM;
+        settings.server.max_datagram = quic_transport::MAX_DATAGRAM;
+        let link = Link {
+            largest,
+            ..Link::delayed(Duration::from_millis(5))
+        };
+        let mut pair = Bulks::new(&settings, link);
+        pair.handshake();
+        let Client {
+            connection,
+            application,
+        } = &mut pair.client;
+        application.request(connection, 20_000_000, 0).unwrap();
+        pair.run_until(|pair| pair.client.application.complete == 1);
+        assert!(!pair.client.application.is_wrong);
+        let (server, _) = pair.server.connection(0).unwrap();
+        let mtu = usize::from(server.stats().path_mtu);
+        assert!((least..=largest).contains(&mtu), "{mtu} of {largest}");
+    }
+}
