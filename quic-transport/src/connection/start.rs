@@ -215,6 +215,8 @@ fn parameters(config: &Config, cid: ConnectionId) -> TransportParameters {
         max_ack_delay: config.max_ack_delay,
         active_connection_id_limit: ACTIVE_CIDS,
         initial_scid: Some(cid),
+        // We don't follow a peer to another address.
+        disable_active_migration: true,
         ..TransportParameters::default()
     }
 }
