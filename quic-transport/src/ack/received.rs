@@ -134,6 +134,12 @@ impl ReceivedPackets {
         }
     }
 
+    /// Asks for an ACK at once, whatever the number of packets.
+    #[inline]
+    pub(crate) const fn request(&mut self) {
+        self.due = Due::Now;
+    }
+
     /// The largest number received.
     #[inline]
     pub(crate) fn largest(&self) -> Option<u64> {

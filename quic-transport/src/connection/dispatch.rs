@@ -13,6 +13,9 @@ use crate::{
     wire::{AllowedFrames, ConnectionId, Frame, Frames, Level},
 };
 
+/// Bytes of frames in two packets of the usual size.
+const LARGE_PACKET: usize = 2 * 1452;
+
 /// What all frames of a packet have in common.
 #[derive(Clone, Copy, Debug)]
 struct Carrier<'c> {
@@ -83,6 +86,10 @@ impl Connection {
             space
                 .received
                 .on_packet(packet.number, is_ack_eliciting, ecn, now);
+            // RFC 9000, 13.2.2 counts packets; one that holds as much as several is as good a reason.
+            if is_ack_eliciting && packet.payload.len() >= LARGE_PACKET {
+                space.received.request();
+            }
         }
         self.idle.on_received(now);
         Ok(())
