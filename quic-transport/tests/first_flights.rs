@@ -224,6 +224,9 @@ fn decode(parameters: &[u8]) -> BTreeMap<u64, Vec<u8>> {
     found
 }
 
+/// disable_active_migration (RFC 9000, 18.2).
+const DISABLE_ACTIVE_MIGRATION: u64 = 0x0c;
+
 /// RFC 9000, 7.3, 7.4 and 18.2: each end names the connection IDs that it has used, and says what its role may say.
 #[test]
 fn the_parameters_name_the_connection_ids() {
@@ -251,6 +254,8 @@ fn the_parameters_name_the_connection_ids() {
     assert_eq!(found.get(&ids::ORIGINAL_DESTINATION_CID), Some(&original));
     assert_eq!(found.get(&ids::RETRY_SOURCE_CID), None);
     assert_eq!(found.get(&ids::STATELESS_RESET_TOKEN).unwrap().len(), 16);
+    // RFC 9000, 5.2.3: a server that doesn't follow migrations says so.
+    assert_eq!(found.get(&DISABLE_ACTIVE_MIGRATION).map(Vec::len), Some(0));
 }
 
 /// RFC 9000, 8.1 and RFC 9002, 6.2.2.1: with nothing in flight a client probes all the same: with a full Initial, or with

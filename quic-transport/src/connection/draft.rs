@@ -34,26 +34,18 @@ use crate::{
 /// A packet whose frames are written and whose protection is not.
 #[derive(Debug)]
 pub(super) struct Draft {
-    level: Level,
-    number: PacketNumber,
-    number_length: usize,
-    /// Where it starts in the datagram.
-    start: usize,
-    /// From there: the length field of a long header.
-    length_offset: Option<usize>,
-    number_offset: usize,
-    header_length: usize,
+    opening: Opening,
     written: Written,
 }
 
 impl Draft {
     /// Bytes of the packet, its tag included.
     pub(super) const fn size(&self) -> usize {
-        self.header_length + self.written.length + TAG_LENGTH
+        self.opening.header_length + self.written.length + TAG_LENGTH
     }
 
     pub(super) const fn end(&self) -> usize {
-        self.start + self.size()
+        self.opening.start + self.size()
     }
 
     pub(super) const fn is_ack_eliciting(&self) -> bool {
@@ -82,11 +74,14 @@ pub(super) enum Content {
 }
 
 /// The header of a packet whose frames are still to be written.
+#[derive(Debug)]
 struct Opening {
     level: Level,
     number: PacketNumber,
     number_length: usize,
+    /// Where the packet starts in the datagram.
     start: usize,
+    /// From there: the length field of a long header.
     length_offset: Option<usize>,
     number_offset: usize,
     header_length: usize,
@@ -114,13 +109,7 @@ impl Opening {
 
     const fn into_draft(self, written: Written) -> Draft {
         Draft {
-            level: self.level,
-            number: self.number,
-            number_length: self.number_length,
-            start: self.start,
-            length_offset: self.length_offset,
-            number_offset: self.number_offset,
-            header_length: self.header_length,
+            opening: self,
             written,
         }
     }
@@ -194,7 +183,7 @@ impl Connection {
 
     /// Pads a draft with zeros so that the datagram has `size` bytes.
     pub(super) fn pad(draft: &mut Draft, datagram: &mut [u8], size: usize) {
-        let from = draft.start + draft.header_length + draft.written.length;
+        let from = draft.opening.start + draft.opening.header_length + draft.written.length;
         let missing = size.saturating_sub(draft.end());
         if let Some(space) = datagram
             .get_mut(from..from + missing)
@@ -214,7 +203,7 @@ impl Connection {
         datagram: &mut [u8],
         now: Instant,
     ) {
-        self.seal_known(draft.level, draft, flags, datagram, now);
+        self.seal_known(draft.opening.level, draft, flags, datagram, now);
     }
 
     /// [`Connection::seal`] for a draft of [`Connection::draft_short`].
@@ -232,21 +221,23 @@ impl Connection {
         datagram: &mut [u8],
         now: Instant,
     ) {
-        let Some(packet) = datagram.get_mut(draft.start..draft.end()) else {
+        let Some(packet) = datagram.get_mut(draft.opening.start..draft.end()) else {
             return;
         };
-        if let Some(offset) = draft.length_offset {
-            write_length(packet, offset, packet.len() - draft.number_offset);
+        if let Some(offset) = draft.opening.length_offset {
+            write_length(packet, offset, packet.len() - draft.opening.number_offset);
         }
-        let number = draft.number.value();
-        let (offset, length) = (draft.number_offset, draft.number_length);
+        let number = draft.opening.number.value();
+        let (offset, length) = (draft.opening.number_offset, draft.opening.number_length);
         if level == Level::OneRtt {
             if let Some(keys) = self.keys.one_rtt.as_mut() {
-                keys.seal(number, draft.header_length, packet);
+                keys.seal(number, draft.opening.header_length, packet);
                 keys.local_header().protect(packet, offset, length);
             }
         } else if let Some(keys) = self.keys.of_handshake(level) {
-            keys.local.packet.seal(number, draft.header_length, packet);
+            keys.local
+                .packet
+                .seal(number, draft.opening.header_length, packet);
             keys.local.header.protect(packet, offset, length);
         }
         self.book(level, draft, flags, now);
@@ -267,7 +258,7 @@ impl Connection {
             path: self.path.id,
         };
         if let Some(state) = self.spaces.get_mut(level.space()) {
-            state.sent.on_sent(draft.number.value(), packet);
+            state.sent.on_sent(draft.opening.number.value(), packet);
             if state.numbers.on_used() {
                 let mtu = u64::from(self.path.mtu.current()).max(1);
                 let window = self.path.controller.window() / mtu;
