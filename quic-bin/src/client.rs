@@ -13,13 +13,13 @@ use quic_transport::tls;
 use quic_udp::Socket;
 
 use crate::{
+    alpn::Alpn,
     certificate::load_certificates,
     cli::{self, Trust, Upload},
     download::{Download, Exchange, Timing},
     event_loop::EventLoop,
     failure::Failure,
     progress::Progress,
-    server::ALPN,
     signals::Termination,
     site::Body,
     url::Target,
@@ -139,7 +139,7 @@ pub fn run(arguments: &cli::Client) -> Result<(), Failure> {
     let Some(first) = arguments.urls.first() else {
         return Ok(());
     };
-    let tls = trust(arguments.trust())?.key_log(Arc::new(rustls::KeyLogFile::new()));
+    let tls = tls_of(arguments)?;
     let mut fetches = Vec::new();
     for (index, target) in arguments.urls.iter().enumerate() {
         fetches.push(fetch(arguments, index, target)?);
@@ -184,7 +184,11 @@ fn try_each(
             timing,
             termination.clone(),
             fetches,
-        )?;
+        )?
+        .speaking(arguments.alpn);
+        if arguments.key_update {
+            download = download.updating_keys();
+        }
         let result = drive(*address, &mut download, &termination);
         if result.is_ok() || download.has_connected() || termination.is_requested() {
             result?;
@@ -256,23 +260,36 @@ fn open_upload(upload: &Upload) -> Result<(Body, u64), Failure> {
     }
 }
 
-fn trust(trust: Trust) -> Result<tls::ClientConfig, Failure> {
+/// Whom the client trusts, and what it offers.
+fn tls_of(arguments: &cli::Client) -> Result<tls::ClientConfig, Failure> {
+    let tls = trust(arguments.trust(), arguments.alpn)?;
+    let tls = match arguments.cipher {
+        Some(cipher) => tls
+            .cipher_suites(&[cipher.suite()])
+            .map_err(|error| Failure::new(format!("TLS: {error}")))?,
+        None => tls,
+    };
+    Ok(tls.key_log(Arc::new(rustls::KeyLogFile::new())))
+}
+
+fn trust(trust: Trust, alpn: Alpn) -> Result<tls::ClientConfig, Failure> {
+    let alpn = [alpn.name()];
     let config = match trust {
         Trust::WebRoots => {
             let roots = rustls::RootCertStore {
                 roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
             };
-            tls::ClientConfig::with_root_store(roots, &[ALPN])
+            tls::ClientConfig::with_root_store(roots, &alpn)
         }
-        Trust::File(path) => tls::ClientConfig::with_roots(load_certificates(&path)?, &[ALPN]),
-        Trust::Pin(pin) => tls::ClientConfig::with_pin(pin.0, &[ALPN]),
+        Trust::File(path) => tls::ClientConfig::with_roots(load_certificates(&path)?, &alpn),
+        Trust::Pin(pin) => tls::ClientConfig::with_pin(pin.0, &alpn),
         Trust::Anything => {
             // Nobody to tell is no reason to stop.
             drop(writeln!(
                 io::stderr(),
                 "warning: --insecure: anyone can pretend to be this server"
             ));
-            tls::ClientConfig::insecure(&[ALPN])
+            tls::ClientConfig::insecure(&alpn)
         }
     };
     config.map_err(|error| Failure::new(format!("TLS: {error}")))

@@ -8,14 +8,16 @@ use std::{
 };
 
 use quic_common::{BatchBuffer, BatchHead, IdMap, Random};
-use quic_http3::{ApiError as Http3Error, ClientEvent, ClientSession, Code, Field};
+use quic_http3::{ApiError as Http3Error, ClientEvent, Code, Field};
 use quic_transport::{CloseReason, Config, Connection, Error, Event, StreamId, tls};
 use quic_udp::{Datagrams, Fault, IcmpError, IcmpKind};
 
 use crate::{
+    alpn::Alpn,
     event_loop::{Output, Protocol, SocketId},
     failure::Failure,
     random,
+    session::Session,
     signals::Termination,
     site::Body,
 };
@@ -81,7 +83,9 @@ enum State {
 #[derive(Debug)]
 pub struct Download<E> {
     connection: Connection,
-    session: ClientSession,
+    session: Session,
+    /// The keys are still to be updated, once that is possible.
+    wants_key_update: bool,
     waiting: VecDeque<E>,
     running: IdMap<StreamId, Running<E>>,
     finished: Vec<E>,
@@ -136,7 +140,8 @@ impl<E: Exchange> Download<E> {
             .map_err(|error| Failure::new(format!("{name}: {error}")))?;
         Ok(Self {
             connection,
-            session: ClientSession::new(),
+            session: Session::new(Alpn::Http3),
+            wants_key_update: false,
             waiting: exchanges.into_iter().collect(),
             running: IdMap::default(),
             finished: Vec::new(),
@@ -147,6 +152,20 @@ impl<E: Exchange> Download<E> {
             first_request: None,
             last_byte: None,
         })
+    }
+
+    /// Makes the requests in another protocol: the one that the TLS settings offer.
+    #[must_use]
+    pub fn speaking(mut self, alpn: Alpn) -> Self {
+        self.session = Session::new(alpn);
+        self
+    }
+
+    /// Updates the keys as soon as the handshake is confirmed.
+    #[must_use]
+    pub const fn updating_keys(mut self) -> Self {
+        self.wants_key_update = true;
+        self
     }
 
     /// The connection, for its statistics.
@@ -260,10 +279,12 @@ impl<E: Exchange> Download<E> {
             if let Some(length) = &length {
                 fields.push(Field::new("content-length", length));
             }
-            match self
-                .session
-                .request(&mut self.connection, &fields, length.is_none())
-            {
+            match self.session.request(
+                &mut self.connection,
+                &fields,
+                exchange.path(),
+                length.is_none(),
+            ) {
                 Ok(id) => {
                     if let Some(mut exchange) = self.waiting.remove(index) {
                         let upload = exchange.take_upload();
@@ -298,14 +319,13 @@ impl<E: Exchange> Download<E> {
             return;
         };
         let (session, connection) = (&mut self.session, &mut self.connection);
-        match body.write(|piece| session.send_body(connection, id, piece).unwrap_or_default()) {
+        match body.write(|piece| session.send_body(connection, id, piece)) {
             Ok(false) => {}
             Ok(true) => {
                 if let Some(running) = self.running.get_mut(&id) {
                     running.upload = None;
                 }
-                // The server may have answered and stopped it already.
-                let _ = self.session.finish(&mut self.connection, id);
+                self.session.finish(&mut self.connection, id);
             }
             Err(_incomplete) => self.fail(Failure::new("the file to upload became shorter")),
         }
@@ -413,6 +433,9 @@ impl<E: Exchange> Protocol for Download<E> {
         }
         if !matches!(self.state, State::Running) {
             return;
+        }
+        if self.wants_key_update {
+            self.wants_key_update = self.connection.update_keys().is_err();
         }
         self.request();
         if self.waiting.is_empty() && self.running.is_empty() {

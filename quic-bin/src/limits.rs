@@ -17,6 +17,9 @@ pub const TIMER_SLACK: Duration = Duration::from_micros(20);
 /// Bytes of a request's path. A longer one names no file.
 pub const MAX_PATH_BYTES: usize = 4096;
 
+/// Bytes of a request in HTTP/0.9: the longest path, and the words around it.
+pub const MAX_REQUEST_LINE: usize = MAX_PATH_BYTES + 16;
+
 /// Bytes of a generated body, 16 TiB.
 pub const MAX_GENERATED_BYTES: u64 = 1 << 44;
 

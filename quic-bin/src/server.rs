@@ -9,10 +9,14 @@ use std::{
 
 use quic_common::{BatchBuffer, Random};
 use quic_http3::Code;
-use quic_transport::{Config, Endpoint, EndpointConfig, Incoming, Output as Step, tls};
+use quic_transport::{
+    Config, Endpoint, EndpointConfig, Incoming, Output as Step, RetryPolicy,
+    tls::{self, CipherSuite},
+};
 use quic_udp::{Datagrams, Socket};
 
 use crate::{
+    alpn::Alpn,
     certificate::{Fingerprint, Identity},
     cli,
     event_loop::{EventLoop, Output, Protocol, SocketId},
@@ -20,7 +24,7 @@ use crate::{
     files::Root,
     limits::{GOODBYE, MAX_LOOPBACK_DATAGRAM, SERVER_STREAMS},
     random,
-    responder::Responder,
+    service::Service,
     signals::Termination,
     site::Site,
 };
@@ -28,10 +32,48 @@ use crate::{
 /// The application protocol of HTTP/3.
 pub const ALPN: &[u8] = b"h3";
 
+/// What a server does in its own way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The protocols that it speaks, most wanted first.
+    pub alpn: Vec<Alpn>,
+    /// When clients have to show that they are where they say.
+    pub retry: RetryPolicy,
+    /// The cipher suites that it accepts, most wanted first.
+    pub cipher_suites: Vec<CipherSuite>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            alpn: vec![Alpn::Http3],
+            retry: RetryPolicy::default(),
+            cipher_suites: CipherSuite::ALL.to_vec(),
+        }
+    }
+}
+
+impl From<&cli::Server> for Settings {
+    fn from(arguments: &cli::Server) -> Self {
+        let mut settings = Self {
+            alpn: arguments.alpn.clone(),
+            ..Self::default()
+        };
+        if arguments.retry {
+            settings.retry = RetryPolicy::Always;
+        }
+        if let Some(cipher) = arguments.cipher {
+            settings.cipher_suites = vec![cipher.suite()];
+        }
+        settings
+    }
+}
+
 /// A server on one socket.
 #[derive(Debug)]
 pub struct Server {
-    endpoint: Endpoint<Responder>,
+    endpoint: Endpoint<Service>,
+    alpn: Vec<Alpn>,
     tls: tls::ServerConfig,
     site: Arc<Site>,
     termination: Termination,
@@ -57,12 +99,31 @@ impl Server {
     ///
     /// When the certificate and the key don't fit.
     pub fn new(identity: Identity, site: Site, termination: Termination) -> Result<Self, Failure> {
-        let tls = tls::ServerConfig::new(identity.chain, identity.key, &[ALPN])
-            .map_err(|error| Failure::new(format!("certificate and key: {error}")))?;
+        Self::with_settings(identity, site, Settings::default(), termination)
+    }
+
+    /// [`Server::new`], in its own way.
+    ///
+    /// # Errors
+    ///
+    /// When the certificate and the key don't fit, or nothing is left to speak.
+    pub fn with_settings(
+        identity: Identity,
+        site: Site,
+        settings: Settings,
+        termination: Termination,
+    ) -> Result<Self, Failure> {
+        let names = Alpn::names(&settings.alpn);
+        let tls = tls::ServerConfig::new(identity.chain, identity.key, &names)
+            .and_then(|tls| tls.cipher_suites(&settings.cipher_suites))
+            .map_err(|error| Failure::new(format!("certificate and key: {error}")))?
+            .key_log(Arc::new(rustls::KeyLogFile::new()));
         let mut random = Random::from_seed(random::seed()?);
-        let config = EndpointConfig::new(&mut random);
+        let mut config = EndpointConfig::new(&mut random);
+        config.retry = settings.retry;
         Ok(Self {
             endpoint: Endpoint::new(config, random),
+            alpn: settings.alpn,
             tls,
             site: Arc::new(site),
             termination,
@@ -72,11 +133,13 @@ impl Server {
 
     fn admit(&mut self, incoming: Incoming, now: Instant) {
         let config = config_for(incoming.remote());
-        let responder = Responder::new(Arc::clone(&self.site));
+        // TLS tells a client with which it has no protocol in common.
+        let alpn = Alpn::choose(&self.alpn, || incoming.alpn()).unwrap_or(Alpn::Http3);
+        let service = Service::new(alpn, Arc::clone(&self.site));
         // A client that can't be accepted has been refused.
         let _ = self
             .endpoint
-            .accept(incoming, &config, &self.tls, responder, now);
+            .accept(incoming, &config, &self.tls, service, now);
     }
 
     fn say_goodbye(&mut self, now: Instant) {
@@ -171,7 +234,12 @@ pub fn run(arguments: &cli::Server) -> Result<(), Failure> {
     };
     let fingerprint = identity.fingerprint();
     let termination = Termination::default();
-    let mut server = Server::new(identity, site, termination.clone())?;
+    let mut server = Server::with_settings(
+        identity,
+        site,
+        Settings::from(arguments),
+        termination.clone(),
+    )?;
     let socket = bind(arguments.listen)?;
     let address = socket.local_address();
     let mut events =

@@ -4,8 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{CommandFactory as _, Parser, error::ErrorKind};
 
-use super::values::{Upload, byte_count, timeout};
-use crate::{certificate::Fingerprint, url::Target};
+use super::values::{Cipher, Upload, byte_count, timeout};
+use crate::{alpn::Alpn, certificate::Fingerprint, url::Target};
 
 /// Downloads over HTTP/3, or shows what this QUIC stack can do.
 ///
@@ -37,6 +37,18 @@ pub struct Client {
     /// Check nothing about the server: anyone can pretend to be it.
     #[arg(long, group = "trust", requires = "urls")]
     pub insecure: bool,
+
+    /// The protocol to speak; hq-interop is HTTP/0.9, without status codes and uploads.
+    #[arg(long, value_name = "NAME", default_value = "h3", requires = "urls")]
+    pub alpn: Alpn,
+
+    /// Offer only this cipher suite.
+    #[arg(long, value_name = "NAME", requires = "urls")]
+    pub cipher: Option<Cipher>,
+
+    /// Update the keys once, as soon as the handshake is confirmed.
+    #[arg(long, requires = "urls")]
+    pub key_update: bool,
 
     /// Give up when the server has been silent for this long.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = timeout)]
@@ -101,6 +113,9 @@ impl Client {
     fn check(&self) -> Result<(), String> {
         if self.output.len() > self.urls.len() {
             return Err("more outputs (-o) than URLs".to_owned());
+        }
+        if self.alpn == Alpn::HqInterop && self.data.is_some() {
+            return Err("hq-interop has no uploads (-d)".to_owned());
         }
         let Some(first) = self.urls.first() else {
             return Ok(());

@@ -10,7 +10,7 @@ use std::{io::Write as _, process::ExitCode};
 
 pub use client::{Client, Trust};
 pub use server::{Server, generated_length};
-pub use values::Upload;
+pub use values::{Cipher, Upload};
 
 use crate::failure::Failure;
 

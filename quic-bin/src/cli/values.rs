@@ -2,6 +2,35 @@
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
+use clap::ValueEnum;
+use quic_transport::tls::CipherSuite;
+
+/// A cipher suite of TLS 1.3, by a name that can be typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Cipher {
+    /// TLS_AES_128_GCM_SHA256.
+    #[value(name = "aes128")]
+    Aes128,
+    /// TLS_AES_256_GCM_SHA384.
+    #[value(name = "aes256")]
+    Aes256,
+    /// TLS_CHACHA20_POLY1305_SHA256.
+    #[value(name = "chacha20")]
+    ChaCha20,
+}
+
+impl Cipher {
+    /// The suite.
+    #[must_use]
+    pub const fn suite(self) -> CipherSuite {
+        match self {
+            Self::Aes128 => CipherSuite::Aes128Gcm,
+            Self::Aes256 => CipherSuite::Aes256Gcm,
+            Self::ChaCha20 => CipherSuite::ChaCha20Poly1305,
+        }
+    }
+}
+
 /// What to upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Upload {

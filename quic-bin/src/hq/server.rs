@@ -1,0 +1,165 @@
+//! The server's side: lines in, bodies out.
+
+use std::{sync::Arc, time::Instant};
+
+use quic_common::IdMap;
+use quic_transport::{Application, Connection, Event, StreamEvent, StreamId};
+
+use super::GIVEN_UP;
+use crate::{
+    limits::MAX_REQUEST_LINE,
+    site::{Body, Site},
+};
+
+/// HTTP/0.9 on one connection.
+#[derive(Debug)]
+pub struct Responder {
+    site: Arc<Site>,
+    exchanges: IdMap<StreamId, Exchange>,
+}
+
+/// A request that isn't answered whole.
+#[derive(Debug)]
+enum Exchange {
+    /// The line so far.
+    Asking(Vec<u8>),
+    /// A body on its way.
+    Sending(Body),
+}
+
+impl Responder {
+    /// Serves `site` on a new connection.
+    #[must_use]
+    pub fn new(site: Arc<Site>) -> Self {
+        Self {
+            site,
+            exchanges: IdMap::default(),
+        }
+    }
+
+    fn on_event(&mut self, connection: &mut Connection, event: StreamEvent) {
+        match event {
+            StreamEvent::Opened(id) => {
+                self.exchanges.insert(id, Exchange::Asking(Vec::new()));
+            }
+            StreamEvent::Readable(id) => self.read(connection, id),
+            StreamEvent::Writable(id) => self.send(connection, id),
+            StreamEvent::Reset { id, .. } => {
+                if matches!(self.exchanges.get(&id), Some(Exchange::Asking(_))) {
+                    self.give_up(connection, id);
+                }
+            }
+            StreamEvent::Stopped { id, .. } => {
+                self.exchanges.remove(&id);
+            }
+            _ => {}
+        }
+    }
+
+    /// Reads the line, and answers it once it is whole; what comes behind it is not wanted.
+    fn read(&mut self, connection: &mut Connection, id: StreamId) {
+        while let Ok(fill) = connection.fill(id) {
+            let (length, is_end) = (fill.data.len(), fill.fin);
+            let is_whole = match self.exchanges.get_mut(&id) {
+                Some(Exchange::Asking(line)) => {
+                    line.extend_from_slice(fill.data);
+                    let is_whole = is_end || line.contains(&b'\n');
+                    if !is_whole && line.len() > MAX_REQUEST_LINE {
+                        let _ = connection.stop(id, GIVEN_UP);
+                        return self.give_up(connection, id);
+                    }
+                    is_whole
+                }
+                Some(Exchange::Sending(_)) | None => false,
+            };
+            if connection.consume(id, length).is_err() && length > 0 {
+                return;
+            }
+            if is_whole {
+                self.answer(connection, id);
+            }
+            if length == 0 || is_end {
+                return;
+            }
+        }
+    }
+
+    fn answer(&mut self, connection: &mut Connection, id: StreamId) {
+        let Some(Exchange::Asking(line)) = self.exchanges.get(&id) else {
+            return;
+        };
+        let page = path_of(line).map(|path| self.site.get(path));
+        match page.filter(|page| page.status == 200) {
+            Some(page) => {
+                self.exchanges.insert(id, Exchange::Sending(page.body));
+                self.send(connection, id);
+            }
+            None => self.give_up(connection, id),
+        }
+    }
+
+    fn send(&mut self, connection: &mut Connection, id: StreamId) {
+        let Some(Exchange::Sending(body)) = self.exchanges.get_mut(&id) else {
+            return;
+        };
+        match body.write(|piece| connection.stream_send(id, piece).unwrap_or_default()) {
+            Ok(false) => {}
+            Ok(true) => {
+                let _ = connection.finish(id);
+                self.exchanges.remove(&id);
+            }
+            Err(_incomplete) => self.give_up(connection, id),
+        }
+    }
+
+    fn give_up(&mut self, connection: &mut Connection, id: StreamId) {
+        let _ = connection.reset(id, GIVEN_UP);
+        self.exchanges.remove(&id);
+    }
+}
+
+impl Application for Responder {
+    fn process(&mut self, connection: &mut Connection, _: Instant) {
+        while let Some(event) = connection.next_event() {
+            if let Event::Stream(event) = event {
+                self.on_event(connection, event);
+            }
+        }
+    }
+}
+
+/// What a request line asks for; a client may say more behind the path.
+fn path_of(line: &[u8]) -> Option<&str> {
+    let line = line.split(|byte| *byte == b'\n').next()?;
+    let mut words = std::str::from_utf8(line).ok()?.split_ascii_whitespace();
+    words.next().filter(|method| *method == "GET")?;
+    words.next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::path_of;
+
+    #[test]
+    fn a_line_names_a_path() {
+        for line in [
+            "GET /a\r\n",
+            "GET /a",
+            "GET /a\n",
+            "GET /a HTTP/0.9\r\nGET /b\r\n",
+        ] {
+            assert_eq!(path_of(line.as_bytes()), Some("/a"), "{line}");
+        }
+        for line in [
+            "",
+            "GET",
+            "GET \r\n",
+            "POST /a\r\n",
+            "get /a\r\n",
+            "\nGET /a",
+        ] {
+            assert_eq!(path_of(line.as_bytes()), None, "{line}");
+        }
+        assert_eq!(path_of(b"GET /\xff\r\n"), None);
+    }
+}
