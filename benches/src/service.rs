@@ -5,10 +5,10 @@ use std::thread::JoinHandle;
 use std::time::SystemTime;
 
 use quic_bin::certificate::Identity;
-use quic_bin::event_loop::EventLoop;
-use quic_bin::server::{ALPN, Server, bind};
+use quic_bin::server::{ALPN, Shared};
 use quic_bin::signals::Termination;
 use quic_bin::site::Site;
+use quic_bin::threads;
 use quic_transport::tls;
 
 /// A server that ends with this value.
@@ -39,13 +39,10 @@ impl Service {
             test_resources: true,
         };
         let termination = Termination::default();
-        let mut server = Server::new(identity, site, termination.clone()).unwrap();
-        let socket = bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        let address = socket.local_address();
-        let mut events = EventLoop::new().unwrap();
-        events.add(socket).unwrap();
-        termination.wakes(events.waker());
-        let thread = std::thread::spawn(move || events.run(&mut server).unwrap());
+        let shared = Shared::new(identity, site, termination.clone()).unwrap();
+        let sockets = threads::bind((Ipv4Addr::LOCALHOST, 0).into(), 1).unwrap();
+        let address = sockets[0].local_address();
+        let thread = std::thread::spawn(move || threads::serve(&shared, sockets).unwrap());
         Self {
             address,
             tls: tls.without_resumption(),

@@ -18,10 +18,11 @@ use crate::{
     failure::Failure,
     pattern::Verifier,
     progress::Progress,
-    server::{ALPN, Server, bind},
+    server::{ALPN, Shared},
     signals::Termination,
     site::Site,
     summary::{Packets, Summary, Transfer},
+    threads,
 };
 
 /// The name in the certificate of the run.
@@ -145,18 +146,15 @@ fn start_server(identity: Identity) -> Result<Background, Failure> {
         test_resources: true,
     };
     let termination = Termination::default();
-    let mut server = Server::new(identity, site, termination.clone())?;
-    let socket = bind((Ipv4Addr::LOCALHOST, 0).into())?;
-    let address = socket.local_address();
-    let fail = |error: io::Error| Failure::new(format!("can't start the server: {error}"));
-    let mut events = EventLoop::new().map_err(fail)?;
-    events.add(socket).map_err(fail)?;
-    termination.wakes(events.waker());
+    let shared = Shared::new(identity, site, termination.clone())?;
+    let listen = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    let sockets = threads::bind(listen, 1)?;
+    let address = sockets.first().map_or(listen, Socket::local_address);
     let thread = thread::Builder::new()
         .name("server".to_owned())
         // The client learns of its end by silence.
-        .spawn(move || drop(events.run(&mut server)))
-        .map_err(fail)?;
+        .spawn(move || drop(threads::serve(&shared, sockets)))
+        .map_err(|error| Failure::new(format!("can't start the server: {error}")))?;
     Ok(Background {
         address,
         termination,

@@ -44,3 +44,9 @@ pub const SERVER_STREAMS: u64 = 1000;
 
 /// How long a program that was told to end tries to tell its peers.
 pub const GOODBYE: Duration = Duration::from_secs(1);
+
+/// Datagrams that one thread of a server has passed on to another, and that it has not looked at; further ones are lost.
+pub const POST_DATAGRAMS: usize = 1024;
+
+/// Threads of a server.
+pub const MAX_THREADS: u16 = 256;

@@ -1,28 +1,23 @@
 //! The server: an endpoint on a socket, and who is let in.
 
-use std::{
-    io::{self, Write as _},
-    net::SocketAddr,
-    sync::Arc,
-    time::{Instant, SystemTime},
-};
+use std::{net::SocketAddr, sync::Arc, time::Instant};
 
 use quic_common::{BatchBuffer, Random};
 use quic_http3::Code;
 use quic_transport::{
     Config, Endpoint, EndpointConfig, Incoming, Output as Step, RetryPolicy,
-    tls::{self, CipherSuite},
+    tls::{self, CipherSuite, ResetKey, TokenKey},
 };
-use quic_udp::{Datagrams, Socket};
+use quic_udp::Datagrams;
 
 use crate::{
     alpn::Alpn,
-    certificate::{Fingerprint, Identity},
+    certificate::Identity,
     cli,
-    event_loop::{EventLoop, Output, Protocol, SocketId},
+    event_loop::{Output, Protocol, SocketId},
     failure::Failure,
-    files::Root,
     limits::{GOODBYE, MAX_LOOPBACK_DATAGRAM, SERVER_STREAMS},
+    post::Post,
     random,
     service::Service,
     signals::Termination,
@@ -69,6 +64,17 @@ impl From<&cli::Server> for Settings {
     }
 }
 
+/// What all threads of a server have in common.
+#[derive(Debug)]
+pub struct Shared {
+    settings: Settings,
+    tls: tls::ServerConfig,
+    site: Arc<Site>,
+    reset_key: ResetKey,
+    token_key: TokenKey,
+    termination: Termination,
+}
+
 /// A server on one socket.
 #[derive(Debug)]
 pub struct Server {
@@ -77,6 +83,7 @@ pub struct Server {
     tls: tls::ServerConfig,
     site: Arc<Site>,
     termination: Termination,
+    post: Post,
     life: Life,
 }
 
@@ -92,17 +99,17 @@ enum Life {
     Ended,
 }
 
-impl Server {
-    /// A server of `site` that shows `identity`. On `termination` it says goodbye to its clients and ends.
+impl Shared {
+    /// Serves `site` and shows `identity`. On `termination` its servers say goodbye to their clients and end.
     ///
     /// # Errors
     ///
-    /// When the certificate and the key don't fit.
+    /// When the certificate and the key don't fit, or there is no randomness.
     pub fn new(identity: Identity, site: Site, termination: Termination) -> Result<Self, Failure> {
         Self::with_settings(identity, site, Settings::default(), termination)
     }
 
-    /// [`Server::new`], in its own way.
+    /// [`Shared::new`], in its own way.
     ///
     /// # Errors
     ///
@@ -119,18 +126,47 @@ impl Server {
             .map_err(|error| Failure::new(format!("certificate and key: {error}")))?
             .key_log(Arc::new(rustls::KeyLogFile::new()));
         let mut random = Random::from_seed(random::seed()?);
-        let mut config = EndpointConfig::new(&mut random);
-        config.retry = settings.retry;
         Ok(Self {
-            endpoint: Endpoint::new(config, random),
-            alpn: settings.alpn,
+            settings,
             tls,
             site: Arc::new(site),
+            reset_key: ResetKey::new(random.array()),
+            token_key: TokenKey::new(random.array()),
             termination,
-            life: Life::Serving,
         })
     }
 
+    /// What ends its servers.
+    pub(crate) const fn termination(&self) -> &Termination {
+        &self.termination
+    }
+
+    /// The server for the thread that `post` belongs to.
+    ///
+    /// # Errors
+    ///
+    /// When there is no randomness.
+    pub fn server(&self, post: Post) -> Result<Server, Failure> {
+        let mut random = Random::from_seed(random::seed()?);
+        let mut config = EndpointConfig::new(&mut random);
+        config.retry = self.settings.retry;
+        config.share = post.share();
+        config.memory /= u64::from(post.share().of());
+        config.reset_key = self.reset_key.clone();
+        config.token_key = self.token_key.clone();
+        Ok(Server {
+            endpoint: Endpoint::new(config, random),
+            alpn: self.settings.alpn.clone(),
+            tls: self.tls.clone(),
+            site: Arc::clone(&self.site),
+            termination: self.termination.clone(),
+            post,
+            life: Life::Serving,
+        })
+    }
+}
+
+impl Server {
     fn admit(&mut self, incoming: Incoming, now: Instant) {
         let config = config_for(incoming.remote());
         // TLS tells a client with which it has no protocol in common.
@@ -173,6 +209,12 @@ impl Protocol for Server {
     }
 
     fn process(&mut self, now: Instant) {
+        while let Some(foreign) = self.endpoint.take_foreign() {
+            self.post.send(foreign);
+        }
+        while let Some(mut foreign) = self.post.receive() {
+            self.endpoint.input(foreign.datagram(), now);
+        }
         match self.life {
             Life::Serving if self.termination.is_requested() => self.say_goodbye(now),
             Life::Serving => {
@@ -204,115 +246,6 @@ impl From<Step<'_>> for Output {
             Step::Datagrams(batch) => Self::Batch(batch.head()),
             Step::Callback(wait) => Self::Wait(wait),
             Step::None => Self::Idle,
-        }
-    }
-}
-
-/// Binds the server's socket.
-///
-/// # Errors
-///
-/// A line that names the address.
-pub fn bind(address: SocketAddr) -> Result<Socket, Failure> {
-    Socket::bind(address)
-        .map_err(|error| Failure::new(format!("can't listen on {address}: {error}")))
-}
-
-/// Runs `quic-server` until it is ended from outside, which is no failure.
-///
-/// # Errors
-///
-/// When it can't start.
-pub fn run(arguments: &cli::Server) -> Result<(), Failure> {
-    let site = Site {
-        root: arguments.dir.as_deref().map(Root::new).transpose()?,
-        test_resources: arguments.test_resources,
-    };
-    let identity = match arguments.identity_files() {
-        Some((certificate, key)) => Identity::load(certificate, key)?,
-        None => Identity::self_signed(&arguments.names(), SystemTime::now())?,
-    };
-    let fingerprint = identity.fingerprint();
-    let termination = Termination::default();
-    let mut server = Server::with_settings(
-        identity,
-        site,
-        Settings::from(arguments),
-        termination.clone(),
-    )?;
-    let socket = bind(arguments.listen)?;
-    let address = socket.local_address();
-    let mut events =
-        EventLoop::new().map_err(|error| Failure::new(format!("no poller: {error}")))?;
-    events
-        .add(socket)
-        .map_err(|error| Failure::new(format!("can't poll the socket: {error}")))?;
-    termination.wakes(events.waker());
-    termination
-        .on_signals()
-        .map_err(|error| Failure::new(format!("can't watch for signals: {error}")))?;
-
-    let is_self_signed = arguments.identity_files().is_none();
-    // Nobody may be reading; the server works all the same.
-    drop(greet(
-        address,
-        fingerprint,
-        is_self_signed,
-        arguments.test_resources,
-    ));
-    events
-        .run(&mut server)
-        .map_err(|error| Failure::new(format!("the socket failed: {error}")))
-}
-
-/// Says where the server is, what it shows, and how to try it.
-fn greet(
-    address: SocketAddr,
-    fingerprint: Option<Fingerprint>,
-    is_self_signed: bool,
-    has_test_resources: bool,
-) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    writeln!(out, "listening on {address}")?;
-    if let Some(fingerprint) = fingerprint {
-        writeln!(out, "certificate SHA-256 {fingerprint}")?;
-        if is_self_signed {
-            let path = if has_test_resources { "1000000" } else { "" };
-            let server = reachable_as(address);
-            writeln!(
-                out,
-                "try: quic-client --pin-sha256 {fingerprint} https://{server}/{path}"
-            )?;
-        }
-    }
-    out.flush()
-}
-
-/// Host and port under which a client on this machine reaches a server that listens on `address`.
-fn reachable_as(address: SocketAddr) -> String {
-    let ip = address.ip().to_canonical();
-    if ip.is_unspecified() || ip.is_loopback() {
-        format!("localhost:{}", address.port())
-    } else {
-        SocketAddr::new(ip, address.port()).to_string()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::reachable_as;
-
-    #[test]
-    fn the_client_command_names_the_server_as_its_certificate_does() {
-        for (address, expected) in [
-            ("[::]:4433", "localhost:4433"),
-            ("0.0.0.0:1", "localhost:1"),
-            ("127.0.0.1:2", "localhost:2"),
-            ("[::1]:3", "localhost:3"),
-            ("192.0.2.1:4", "192.0.2.1:4"),
-            ("[2001:db8::1]:5", "[2001:db8::1]:5"),
-        ] {
-            assert_eq!(reachable_as(address.parse().unwrap()), expected);
         }
     }
 }

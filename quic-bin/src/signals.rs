@@ -19,8 +19,8 @@ pub struct Termination {
 #[derive(Debug, Default)]
 struct Inner {
     is_requested: AtomicBool,
-    /// The event loop to be woken up.
-    waker: Mutex<Option<Arc<Waker>>>,
+    /// The event loops to be woken up.
+    wakers: Mutex<Vec<Arc<Waker>>>,
 }
 
 impl Termination {
@@ -36,24 +36,24 @@ impl Termination {
         self.wake();
     }
 
-    /// Has the loop with this waker woken up from now on, instead of any other.
+    /// Has the loop with this waker woken up too.
     pub fn wakes(&self, waker: Arc<Waker>) {
-        *self.waker() = Some(waker);
+        self.wakers().push(waker);
         if self.is_requested() {
             self.wake();
         }
     }
 
     fn wake(&self) {
-        if let Some(waker) = self.waker().as_ref() {
+        for waker in self.wakers().iter() {
             // A loop that can't be woken up sees it when something happens.
             drop(waker.wake());
         }
     }
 
-    fn waker(&self) -> std::sync::MutexGuard<'_, Option<Arc<Waker>>> {
+    fn wakers(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Waker>>> {
         self.inner
-            .waker
+            .wakers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_wakes_the_loop_that_is_running() {
+    fn a_request_wakes_every_loop() {
         let termination = Termination::default();
         let (mut first, waker) = poll();
         termination.wakes(waker);
@@ -135,7 +135,7 @@ mod tests {
         assert!(!termination.is_requested() && !is_woken(&mut second));
         termination.request();
         assert!(termination.is_requested());
-        assert!(is_woken(&mut second) && !is_woken(&mut first));
+        assert!(is_woken(&mut second) && is_woken(&mut first));
     }
 
     #[test]

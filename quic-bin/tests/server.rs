@@ -10,17 +10,20 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
-use programs::{Directory, Server, failing_server};
+use programs::{Directory, Running, Server, failing_server};
 use quic_bin::{
-    certificate::Fingerprint,
+    certificate::{Fingerprint, Identity},
     download::{Download, Exchange, Timing},
     event_loop::EventLoop,
     failure::Failure,
-    server::ALPN,
+    files::Root,
+    server::{ALPN, Shared},
     signals::Termination,
+    site::Site,
+    threads,
 };
 use quic_transport::tls;
 use quic_udp::Socket;
@@ -204,7 +207,7 @@ fn what_it_cannot_start_with_is_said() {
     failing_server(&["--dir", &empty]).failed("empty.pem");
     let name = ["--test-resources", "--name", "no name"];
     failing_server(&name).failed("no name");
-    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let taken = UdpSocket::threads::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     failing_server(&["--test-resources", "--listen", &address]).failed(&address);
 }
@@ -257,7 +260,7 @@ fn a_transfer_survives_a_flood_of_garbage() {
     let stop = Arc::new(AtomicBool::new(false));
     let is_over = Arc::clone(&stop);
     let flood = thread::spawn(move || {
-        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let socket = UdpSocket::threads::bind("127.0.0.1:0").unwrap();
         let mut datagram = [0xc0_u8; 1200];
         let mut sent = 0_u64;
         while !is_over.load(Ordering::Relaxed) {
@@ -307,4 +310,46 @@ fn an_idle_server_sleeps() {
     thread::sleep(Duration::from_millis(500));
     let woken = rest(1000);
     assert!(woken <= 20, "woken {woken} times");
+}
+
+fn several_clients_are_served(url: &str, pin: &str, body: &[u8]) {
+    let clients: Vec<_> = (0..9)
+        .map(|_| Running::client(&["--pin-sha256", pin, url]))
+        .collect();
+    for client in clients {
+        assert!(client.end().succeeded() == body);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn several_threads_serve_one_port() {
+    let directory = Directory::new();
+    directory.write("file", [7; 100_000]);
+    let listen = ["--listen", "127.0.0.1:0", "--threads", "3"];
+    let server = Server::start(&[&["--dir", directory.text()][..], &listen].concat());
+    several_clients_are_served(&server.url("/file"), &server.pin, &[7; 100_000]);
+}
+
+/// The kernel is misled: every datagram reaches the wrong thread, and is passed on.
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_pass_on_what_is_for_others() {
+    let identity = Identity::self_signed(&["localhost".to_owned()], SystemTime::now()).unwrap();
+    let pin = identity.fingerprint().unwrap().to_string();
+    let directory = Directory::new();
+    directory.write("file", [7; 100_000]);
+    let site = Site {
+        root: Some(Root::new(directory.path()).unwrap()),
+        test_resources: false,
+    };
+    let termination = Termination::default();
+    let shared = Shared::new(identity, site, termination.clone()).unwrap();
+    let mut sockets = threads::bind("127.0.0.1:0".parse().unwrap(), 2).unwrap();
+    let url = format!("https://{}/file", sockets[0].local_address());
+    sockets.reverse();
+    let server = thread::spawn(move || threads::serve(&shared, sockets));
+    several_clients_are_served(&url, &pin, &[7; 100_000]);
+    termination.request();
+    server.join().unwrap().unwrap();
 }

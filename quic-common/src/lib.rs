@@ -8,10 +8,12 @@ mod random;
 mod maps;
 mod datagram;
 mod batch;
+mod share;
 
 pub use batch::{BatchBuffer, BatchHead, DatagramBatch, MAX_BATCH_BYTES, MAX_BATCH_SEGMENTS};
 pub use bytes::{Reader, Truncated, Writer};
 pub use datagram::{Datagram, Ecn};
 pub use maps::{IdHasher, IdMap, KeyedHasher, KeyedMap};
 pub use random::Random;
+pub use share::{SHARE_BYTES, Share};
 pub use varint::{MAX_VARINT, TooLarge, VarInt, varint_size};

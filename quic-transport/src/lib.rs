@@ -118,7 +118,7 @@ pub use config::{Config, ConfigError, MAX_DATAGRAM, MIN_DATAGRAM};
 pub use congestion::CongestionControl;
 pub use connection::{Connection, Output};
 pub use endpoint::{
-    Application, Endpoint, EndpointConfig, EndpointStats, Handle, Incoming, RetryPolicy,
+    Application, Endpoint, EndpointConfig, EndpointStats, Foreign, Handle, Incoming, RetryPolicy,
 };
 pub use error::{ApiError, CloseReason, Error, StreamError};
 pub use event::Event;

@@ -153,3 +153,6 @@ pub(crate) const HALF_OPEN_TIMEOUT: std::time::Duration = std::time::Duration::f
 
 /// Tokens of the server that a client keeps; the oldest one goes.
 pub(crate) const TOKENS: usize = 8;
+
+/// Bytes of datagrams for other threads that wait to be carried there; further ones are dropped.
+pub(crate) const FOREIGN_BYTES: u64 = 4 << 20;

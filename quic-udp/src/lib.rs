@@ -17,6 +17,7 @@ mod receive_buffer;
 mod transfer;
 mod sizing;
 mod socket;
+mod shared;
 
 pub use counters::Counters;
 pub use fault::Fault;

@@ -40,6 +40,13 @@ impl Socket {
     ///
     /// Those of the system: the address is in use, isn't ours, or needs a privilege.
     pub fn bind(address: SocketAddr) -> io::Result<Self> {
+        let socket = Self::open(address)?;
+        socket.bind(&address.into())?;
+        Self::from_std(socket.into())
+    }
+
+    /// A socket that is still to be bound to `address`.
+    pub(crate) fn open(address: SocketAddr) -> io::Result<socket2::Socket> {
         let socket = socket2::Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
         if let IpAddr::V6(ip) = address.ip() {
             // Refused on systems without IPv4-mapped addresses: then it is an IPv6 socket only.
@@ -48,8 +55,7 @@ impl Socket {
                 socket.set_only_v6(true)?;
             }
         }
-        socket.bind(&address.into())?;
-        Self::from_std(socket.into())
+        Ok(socket)
     }
 
     /// A socket for a client whose server has the address `remote`: any local address and port of its family.

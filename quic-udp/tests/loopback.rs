@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use quic_common::{BatchBuffer, BatchHead, Ecn, MAX_BATCH_BYTES};
+use quic_common::{BatchBuffer, BatchHead, Ecn, MAX_BATCH_BYTES, SHARE_BYTES, Share};
 use quic_udp::{Fault, IcmpKind, ReceiveBuffer, Sent, Socket};
 
 /// A received datagram, owned.
@@ -269,4 +269,59 @@ fn granted_buffer_sizes_are_read_back() {
     assert!(!send.is_clamped(), "{send:?}");
     assert!(receive.is_clamped());
     assert_eq!(socket.receive_buffer(), receive);
+}
+
+/// A datagram that looks like a QUIC packet to the kernel: a header's first bytes, and the connection ID.
+#[cfg(target_os = "linux")]
+fn packet(is_long: bool, cid: &[u8]) -> Vec<u8> {
+    let mut packet = if is_long {
+        vec![0xc0, 0, 0, 0, 1, u8::try_from(cid.len()).unwrap()]
+    } else {
+        vec![0x40]
+    };
+    packet.extend_from_slice(cid);
+    packet
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_kernel_finds_the_thread_of_a_connection() {
+    let count = 3;
+    for address in ["127.0.0.1:0", "[::1]:0"] {
+        let Ok(mut sockets) = Socket::bind_shared(address.parse().unwrap(), count) else {
+            println!("skipped: {address} isn't there");
+            continue;
+        };
+        let server = sockets[0].local_address();
+        let mut client = Socket::bind_for(server).unwrap();
+        for number in 0..30_u32 {
+            let mut cid = [7; 12];
+            cid[SHARE_BYTES].copy_from_slice(&number.wrapping_mul(0x9e37_79b9).to_be_bytes());
+            let owner = Share::new(0, count).unwrap().owner(&cid);
+            for payload in [packet(true, &cid), packet(false, &cid[..8])] {
+                let mut buffer = BatchBuffer::new();
+                buffer.bytes_mut()[..payload.len()].copy_from_slice(&payload);
+                let head = head(server, payload.len(), payload.len());
+                assert_eq!(client.send(buffer.batch(head)), Sent::All);
+                let got = receive(&mut sockets[usize::from(owner)], 1);
+                assert_eq!(got[0].payload, payload);
+            }
+        }
+        // What is too short to tell goes to the first.
+        let mut buffer = BatchBuffer::new();
+        buffer.bytes_mut()[0] = 0x40;
+        assert_eq!(client.send(buffer.batch(head(server, 1, 1))), Sent::All);
+        assert_eq!(receive(&mut sockets[0], 1)[0].payload, [0x40]);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn nobody_joins_the_sockets_of_another() {
+    let sockets = Socket::bind_shared("127.0.0.1:0".parse().unwrap(), 2).unwrap();
+    let address = sockets[0].local_address();
+    for count in [1, 2] {
+        let error = Socket::bind_shared(address, count).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+    }
 }

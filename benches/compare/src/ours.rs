@@ -12,9 +12,11 @@ use quic_bin::{
     download::{Download, Exchange, Timing},
     event_loop::EventLoop,
     failure::Failure,
-    server::{ALPN, Server, bind},
+    post::Post,
+    server::{ALPN, Shared},
     signals::Termination,
     site::Site,
+    threads,
 };
 use quic_transport::tls::{CipherSuite, ClientConfig};
 use quic_udp::Socket;
@@ -73,8 +75,9 @@ pub(crate) fn serve(directory: &Path) -> Outcome<()> {
         test_resources: true,
     };
     let termination = Termination::default();
-    let mut server = Server::new(identity, site, termination.clone())?;
-    let socket = bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    let mut server = Shared::new(identity, site, termination.clone())?.server(Post::alone())?;
+    let sockets = threads::bind((Ipv4Addr::LOCALHOST, 0).into(), 1)?;
+    let socket = sockets.into_iter().next().ok_or("no socket")?;
     println!("{}", socket.local_address());
     std::io::stdout().flush()?;
     let mut events = EventLoop::new()?;

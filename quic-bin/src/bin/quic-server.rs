@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use quic_bin::{cli, server};
+use quic_bin::{cli, listen};
 
 fn main() -> ExitCode {
     let arguments = cli::Server::from_arguments();
-    cli::finish("quic-server", server::run(&arguments))
+    cli::finish("quic-server", listen::run(&arguments))
 }

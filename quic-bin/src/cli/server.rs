@@ -1,8 +1,10 @@
 //! The command line of `quic-server`.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{net::SocketAddr, num::NonZero, path::PathBuf, thread};
 
-use clap::{ArgGroup, Parser};
+use clap::{ArgGroup, Parser, value_parser};
+
+use crate::limits::MAX_THREADS;
 
 use super::values::Cipher;
 use crate::alpn::Alpn;
@@ -24,6 +26,11 @@ pub struct Server {
     /// takes a free one.
     #[arg(long, value_name = "ADDR", default_value = "[::]:4433")]
     pub listen: SocketAddr,
+
+    /// Threads that share the port, each with a socket, 1 to 256; 0 means one for each processor. The kernel brings
+    /// every datagram to the thread of its connection. More than one needs Linux.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u16).range(..=i64::from(MAX_THREADS)))]
+    pub threads: u16,
 
     /// The certificate chain, in PEM, the server's own first.
     #[arg(long, value_name = "FILE", requires = "key")]
@@ -66,6 +73,16 @@ impl Server {
     #[must_use]
     pub fn identity_files(&self) -> Option<(&PathBuf, &PathBuf)> {
         self.cert.as_ref().zip(self.key.as_ref())
+    }
+
+    /// How many threads there are to be.
+    #[must_use]
+    pub fn threads(&self) -> u16 {
+        let processors = || thread::available_parallelism().map_or(1, NonZero::get);
+        match self.threads {
+            0 => u16::try_from(processors()).map_or(MAX_THREADS, |count| count.min(MAX_THREADS)),
+            count => count,
+        }
     }
 
     /// What a self-signed certificate is for.
@@ -121,6 +138,7 @@ mod tests {
         assert!(server.dir.is_some() && server.test_resources);
         assert_eq!(server.listen, "[::]:4433".parse().unwrap());
         assert_eq!(server.identity_files(), None);
+        assert_eq!(server.threads(), 1);
         assert_eq!(server.names(), ["127.0.0.1", "::1", "localhost"]);
         let server =
             parse(&["--test-resources", "--listen", "192.0.2.1:0", "--name", "a"]).unwrap();
@@ -138,7 +156,9 @@ mod tests {
 
     #[test]
     fn wrong_command_lines_end_with_2() {
-        let wrong: [&[&str]; 6] = [
+        let wrong: [&[&str]; 8] = [
+            &["--dir", "d", "--threads", "257"],
+            &["--dir", "d", "--threads", "-1"],
             &[],
             &["--dir", "d", "--cert", "c"],
             &["--dir", "d", "--key", "k"],

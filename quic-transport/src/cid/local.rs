@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use quic_common::Random;
+use quic_common::{Random, Share};
 
 use crate::{
     error::Error,
@@ -35,6 +35,8 @@ struct Issued {
 #[derive(Debug)]
 pub(crate) struct LocalCids {
     length: usize,
+    /// Which IDs lead to the thread that the connection is on.
+    share: Share,
     reset_key: ResetKey,
     issued: VecDeque<Issued>,
     next_sequence: u64,
@@ -49,6 +51,7 @@ impl LocalCids {
     pub(crate) fn new(initial: ConnectionId, reset_key: ResetKey) -> Self {
         Self {
             length: initial.len(),
+            share: Share::WHOLE,
             reset_key,
             issued: VecDeque::from([Issued {
                 sequence: 0,
@@ -64,6 +67,12 @@ impl LocalCids {
     /// The same, where no router asks for changes: they would only pile up.
     pub(crate) fn without_router(mut self) -> Self {
         self.changes = None;
+        self
+    }
+
+    /// The same, with IDs that lead to the thread of `share`.
+    pub(crate) const fn on(mut self, share: Share) -> Self {
+        self.share = share;
         self
     }
 
@@ -88,6 +97,7 @@ impl LocalCids {
         while self.issued.len() < wanted {
             let mut bytes = [0; MAX_CID_LENGTH];
             random.fill(&mut bytes);
+            self.share.claim(&mut bytes);
             let Some(cid) = bytes.get(..self.length).and_then(ConnectionId::new) else {
                 return;
             };
@@ -202,7 +212,7 @@ impl LocalCids {
 
 #[cfg(test)]
 mod tests {
-    use quic_common::Random;
+    use quic_common::{Random, Share};
 
     use super::{CidChange, LocalCids};
     use crate::{
@@ -297,6 +307,16 @@ mod tests {
         }
         assert_eq!(cids.take_change(), None);
         assert_eq!(cids.issued.len(), 4);
+    }
+
+    #[test]
+    fn every_id_leads_to_the_thread_of_the_connection() {
+        let (cids, mut random) = cids();
+        let share = Share::new(3, 5).unwrap();
+        let mut cids = cids.on(share);
+        cids.on_retire(1, &ConnectionId::EMPTY).unwrap();
+        cids.replenish(8, &mut random);
+        assert!(cids.all().skip(3).all(|cid| share.holds(cid.as_slice())));
     }
 
     #[test]

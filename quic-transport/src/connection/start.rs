@@ -6,7 +6,7 @@ use std::{
     time::Instant,
 };
 
-use quic_common::Random;
+use quic_common::{Random, Share};
 
 use super::{
     Connection, Scratch,
@@ -48,6 +48,8 @@ pub(crate) struct ServerStart {
     pub(crate) client_cid: ConnectionId,
     /// The ID that the server chooses for itself.
     pub(crate) cid: ConnectionId,
+    /// Which IDs lead to the thread of the endpoint.
+    pub(crate) share: Share,
     pub(crate) reset_key: ResetKey,
     pub(crate) prefers_chacha20: bool,
     /// A token has shown that the client is where it says.
@@ -140,7 +142,7 @@ impl Connection {
             setup,
             session,
             path: Path::new(PathId::default(), start.remote, start.local, &config.path()),
-            local_cids: LocalCids::new(start.cid, start.reset_key),
+            local_cids: LocalCids::new(start.cid, start.reset_key).on(start.share),
             peer_cid: start.client_cid,
             random,
         };

@@ -61,6 +61,7 @@ impl<A: Application> Endpoint<A> {
             retry_scid: retry.map(|token| token.retry_scid),
             client_cid: incoming.client_cid,
             cid,
+            share: self.config.share,
             reset_key: self.config.reset_key.clone(),
             prefers_chacha20: incoming.prefers_chacha20,
             is_validated: incoming.is_validated(),
@@ -264,7 +265,8 @@ impl<A: Application> Endpoint<A> {
     /// A connection ID that no connection has; `None` when so many are taken that none is found.
     fn draw_cid(&mut self) -> Option<ConnectionId> {
         (0..CID_DRAWS).find_map(|_| {
-            let bytes: [u8; 20] = self.random.array();
+            let mut bytes: [u8; 20] = self.random.array();
+            self.config.share.claim(&mut bytes);
             bytes
                 .get(..self.config.cid_length)
                 .and_then(ConnectionId::new)

@@ -10,19 +10,20 @@ mod stateless;
 mod half_open;
 mod incoming;
 mod knocking;
+mod foreign;
 mod admit;
 mod receive;
 mod send;
 
 use std::{collections::VecDeque, hash::Hash, net::IpAddr, time::Instant};
 
-use quic_common::{KeyedHasher, KeyedMap, Random};
+use quic_common::{KeyedHasher, KeyedMap, Random, Share};
 
 use self::{
-    deadlines::Deadlines, half_open::HalfOpen, knocking::Knocking, router::Router,
-    stateless::Replies,
+    deadlines::Deadlines, foreign::Strangers, half_open::HalfOpen, knocking::Knocking,
+    router::Router, stateless::Replies,
 };
-pub use self::{incoming::Incoming, router::Handle};
+pub use self::{foreign::Foreign, incoming::Incoming, router::Handle};
 use crate::{
     connection::Connection,
     limits::{ENDPOINT_MEMORY, INCOMING_BYTES},
@@ -57,6 +58,9 @@ pub struct EndpointConfig {
     pub retry: RetryPolicy,
     /// Bytes of the connection IDs of all connections, 1 to 20: `Config::cid_length` has to be the same.
     pub cid_length: usize,
+    /// Which of the threads that share the address this endpoint is for; with several, IDs need 8 bytes or more. See
+    /// [`Endpoint::take_foreign`].
+    pub share: Share,
     /// The key of the stateless reset tokens.
     pub reset_key: ResetKey,
     /// The key of the address validation tokens. Endpoints that share it accept each other's.
@@ -78,6 +82,7 @@ impl EndpointConfig {
         Self {
             retry: RetryPolicy::default(),
             cid_length: 8,
+            share: Share::WHOLE,
             reset_key: ResetKey::new(random.array()),
             token_key: TokenKey::new(random.array()),
             memory: ENDPOINT_MEMORY,
@@ -128,6 +133,7 @@ pub struct Endpoint<A> {
     /// Connections to look at before the next wait.
     queue: VecDeque<Handle>,
     replies: Replies,
+    strangers: Strangers,
     half_open: HalfOpen,
     /// What all connections hold and may be made to hold, in bytes.
     memory: u64,
@@ -148,6 +154,7 @@ impl<A: Application> Endpoint<A> {
             deadlines: Deadlines::default(),
             queue: VecDeque::new(),
             replies: Replies::default(),
+            strangers: Strangers::default(),
             half_open: HalfOpen::new(hasher),
             memory: 0,
             random,

@@ -31,7 +31,7 @@ impl<A: Application> Endpoint<A> {
         };
         if let Some(handle) = self.router.find(&header.dcid) {
             self.deliver(handle, datagram, now);
-        } else {
+        } else if !self.is_foreign(&header.dcid, &datagram) {
             self.on_stray(&header, &datagram, now);
         }
     }

@@ -8,6 +8,7 @@ use ring::aead;
 pub(crate) const TOKEN_OVERHEAD: usize = aead::NONCE_LEN + 16;
 
 /// Seals and opens tokens: AES-256-GCM under a random nonce.
+#[derive(Clone)]
 pub struct TokenKey {
     key: Option<aead::LessSafeKey>,
 }

@@ -1,0 +1,113 @@
+//! `quic-server` from its command line on: what it serves, where it listens, and what it says about itself.
+
+use std::{
+    io::{self, Write as _},
+    net::SocketAddr,
+    time::SystemTime,
+};
+
+use quic_udp::Socket;
+
+use crate::{
+    certificate::{Fingerprint, Identity},
+    cli,
+    failure::Failure,
+    files::Root,
+    server::{Settings, Shared},
+    signals::Termination,
+    site::Site,
+    threads,
+};
+
+/// Runs `quic-server` until it is ended from outside, which is no failure.
+///
+/// # Errors
+///
+/// When it can't start.
+pub fn run(arguments: &cli::Server) -> Result<(), Failure> {
+    let site = Site {
+        root: arguments.dir.as_deref().map(Root::new).transpose()?,
+        test_resources: arguments.test_resources,
+    };
+    let identity = match arguments.identity_files() {
+        Some((certificate, key)) => Identity::load(certificate, key)?,
+        None => Identity::self_signed(&arguments.names(), SystemTime::now())?,
+    };
+    let fingerprint = identity.fingerprint();
+    let termination = Termination::default();
+    let shared = Shared::with_settings(
+        identity,
+        site,
+        Settings::from(arguments),
+        termination.clone(),
+    )?;
+    let sockets = threads::bind(arguments.listen, arguments.threads())?;
+    let address = sockets
+        .first()
+        .map_or(arguments.listen, Socket::local_address);
+    termination
+        .on_signals()
+        .map_err(|error| Failure::new(format!("can't watch for signals: {error}")))?;
+
+    let is_self_signed = arguments.identity_files().is_none();
+    // Nobody may be reading; the server works all the same.
+    drop(greet(
+        address,
+        fingerprint,
+        is_self_signed,
+        arguments.test_resources,
+    ));
+    threads::serve(&shared, sockets)
+}
+
+/// Says where the server is, what it shows, and how to try it.
+fn greet(
+    address: SocketAddr,
+    fingerprint: Option<Fingerprint>,
+    is_self_signed: bool,
+    has_test_resources: bool,
+) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "listening on {address}")?;
+    if let Some(fingerprint) = fingerprint {
+        writeln!(out, "certificate SHA-256 {fingerprint}")?;
+        if is_self_signed {
+            let path = if has_test_resources { "1000000" } else { "" };
+            let server = reachable_as(address);
+            writeln!(
+                out,
+                "try: quic-client --pin-sha256 {fingerprint} https://{server}/{path}"
+            )?;
+        }
+    }
+    out.flush()
+}
+
+/// Host and port under which a client on this machine reaches a server that listens on `address`.
+fn reachable_as(address: SocketAddr) -> String {
+    let ip = address.ip().to_canonical();
+    if ip.is_unspecified() || ip.is_loopback() {
+        format!("localhost:{}", address.port())
+    } else {
+        SocketAddr::new(ip, address.port()).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::reachable_as;
+
+    #[test]
+    fn the_client_command_names_the_server_as_its_certificate_does() {
+        for (address, expected) in [
+            ("[::]:4433", "localhost:4433"),
+            ("0.0.0.0:1", "localhost:1"),
+            ("127.0.0.1:2", "localhost:2"),
+            ("[::1]:3", "localhost:3"),
+            ("192.0.2.1:4", "192.0.2.1:4"),
+            ("[2001:db8::1]:5", "[2001:db8::1]:5"),
+        ] {
+            assert_eq!(reachable_as(address.parse().unwrap()), expected);
+        }
+    }
+}
