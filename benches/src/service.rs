@@ -41,7 +41,7 @@ impl Service {
         let termination = Termination::default();
         let shared = Shared::new(identity, site, termination.clone()).unwrap();
         let sockets = threads::bind((Ipv4Addr::LOCALHOST, 0).into(), 1).unwrap();
-        let address = sockets[0].local_address();
+        let address = sockets.first().unwrap().local_address();
         let thread = std::thread::spawn(move || threads::serve(&shared, sockets).unwrap());
         Self {
             address,

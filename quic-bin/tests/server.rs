@@ -207,7 +207,7 @@ fn what_it_cannot_start_with_is_said() {
     failing_server(&["--dir", &empty]).failed("empty.pem");
     let name = ["--test-resources", "--name", "no name"];
     failing_server(&name).failed("no name");
-    let taken = UdpSocket::threads::bind("127.0.0.1:0").unwrap();
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     failing_server(&["--test-resources", "--listen", &address]).failed(&address);
 }
@@ -260,7 +260,7 @@ fn a_transfer_survives_a_flood_of_garbage() {
     let stop = Arc::new(AtomicBool::new(false));
     let is_over = Arc::clone(&stop);
     let flood = thread::spawn(move || {
-        let socket = UdpSocket::threads::bind("127.0.0.1:0").unwrap();
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let mut datagram = [0xc0_u8; 1200];
         let mut sent = 0_u64;
         while !is_over.load(Ordering::Relaxed) {
@@ -325,20 +325,20 @@ fn several_clients_are_served(url: &str, pin: &str, body: &[u8]) {
 #[test]
 fn several_threads_serve_one_port() {
     let directory = Directory::new();
-    directory.write("file", [7; 100_000]);
+    directory.write("file", [7; 10_000]);
     let listen = ["--listen", "127.0.0.1:0", "--threads", "3"];
     let server = Server::start(&[&["--dir", directory.text()][..], &listen].concat());
-    several_clients_are_served(&server.url("/file"), &server.pin, &[7; 100_000]);
+    several_clients_are_served(&server.url("/file"), &server.pin, &[7; 10_000]);
 }
 
 /// The kernel is misled: every datagram reaches the wrong thread, and is passed on.
 #[cfg(target_os = "linux")]
 #[test]
 fn threads_pass_on_what_is_for_others() {
-    let identity = Identity::self_signed(&["localhost".to_owned()], SystemTime::now()).unwrap();
+    let identity = Identity::self_signed(&["127.0.0.1".to_owned()], SystemTime::now()).unwrap();
     let pin = identity.fingerprint().unwrap().to_string();
     let directory = Directory::new();
-    directory.write("file", [7; 100_000]);
+    directory.write("file", [7; 10_000]);
     let site = Site {
         root: Some(Root::new(directory.path()).unwrap()),
         test_resources: false,
@@ -349,7 +349,7 @@ fn threads_pass_on_what_is_for_others() {
     let url = format!("https://{}/file", sockets[0].local_address());
     sockets.reverse();
     let server = thread::spawn(move || threads::serve(&shared, sockets));
-    several_clients_are_served(&url, &pin, &[7; 100_000]);
+    several_clients_are_served(&url, &pin, &[7; 10_000]);
     termination.request();
     server.join().unwrap().unwrap();
 }

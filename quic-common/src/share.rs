@@ -70,10 +70,9 @@ impl Share {
         let of = u32::from(self.of);
         let number = u32::from_be_bytes(*bytes);
         let base = number - number % of;
+        let index = u32::from(self.index);
         // The last run of numbers may be too short for this index.
-        let claimed = base
-            .checked_add(self.index.into())
-            .unwrap_or(base - of + u32::from(self.index));
+        let claimed = base.checked_add(index).unwrap_or_else(|| base - of + index);
         *bytes = claimed.to_be_bytes();
     }
 }
