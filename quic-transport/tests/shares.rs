@@ -2,7 +2,6 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
-    clippy::indexing_slicing,
     clippy::wildcard_enum_match_arm,
     reason = "test code"
 )]
