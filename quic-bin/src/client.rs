@@ -19,6 +19,7 @@ use crate::{
     download::{Download, Exchange, Timing},
     event_loop::EventLoop,
     failure::Failure,
+    file_body::FileBody,
     progress::Progress,
     signals::Termination,
     site::Body,
@@ -255,7 +256,8 @@ fn open_upload(upload: &Upload) -> Result<(Body, u64), Failure> {
             }
             let file = File::open(path).map_err(fail)?;
             let metadata = file.metadata().map_err(fail)?;
-            Ok((Body::of_file(file, metadata.len()), metadata.len()))
+            let body = Body::File(FileBody::new(file, metadata.len()));
+            Ok((body, metadata.len()))
         }
     }
 }

@@ -319,7 +319,7 @@ impl<E: Exchange> Download<E> {
             return;
         };
         let (session, connection) = (&mut self.session, &mut self.connection);
-        match body.write(|piece| session.send_body(connection, id, piece)) {
+        match body.write_waiting(|piece| session.send_body(connection, id, piece)) {
             Ok(false) => {}
             Ok(true) => {
                 if let Some(running) = self.running.get_mut(&id) {

@@ -21,6 +21,8 @@ pub mod alpn;
 pub mod cli;
 pub mod random;
 pub mod signals;
+pub mod file_body;
+pub mod reader;
 pub mod site;
 pub mod responder;
 pub mod hq;

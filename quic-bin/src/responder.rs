@@ -4,14 +4,19 @@ use std::{sync::Arc, time::Instant};
 
 use quic_common::IdMap;
 use quic_http3::{Code, Field, Fields, ServerEvent, ServerSession};
-use quic_transport::{Application, Connection, Event, StreamId};
+use quic_transport::{Application, Connection, Event, Handle, StreamId};
 
-use crate::site::{Body, Page, Site};
+use crate::{
+    file_body::{FileRead, Written},
+    reader::Requests,
+    site::{Body, Page, Site},
+};
 
 /// HTTP/3 on one connection.
 #[derive(Debug)]
 pub struct Responder {
     site: Arc<Site>,
+    requests: Requests,
     session: ServerSession,
     exchanges: IdMap<StreamId, Exchange>,
 }
@@ -26,11 +31,12 @@ enum Exchange {
 }
 
 impl Responder {
-    /// Serves `site` on a new connection.
+    /// Serves `site` on a new connection, which `requests` belongs to.
     #[must_use]
-    pub fn new(site: Arc<Site>) -> Self {
+    pub fn new(site: Arc<Site>, requests: Requests) -> Self {
         Self {
             site,
+            requests,
             session: ServerSession::new(),
             exchanges: IdMap::default(),
         }
@@ -118,14 +124,31 @@ impl Responder {
         }
     }
 
+    /// The connection has been made.
+    pub const fn set_connection(&mut self, connection: Handle) {
+        self.requests.set_connection(connection);
+    }
+
+    /// A chunk of a body has been read.
+    pub fn on_read(&mut self, connection: &mut Connection, id: StreamId, read: FileRead) {
+        if let Some(Exchange::Sending(body)) = self.exchanges.get_mut(&id) {
+            body.on_read(read);
+            self.send(connection, id);
+        }
+    }
+
     fn send(&mut self, connection: &mut Connection, id: StreamId) {
         let Some(Exchange::Sending(body)) = self.exchanges.get_mut(&id) else {
             return;
         };
         let session = &mut self.session;
         match body.write(|piece| session.send_body(connection, id, piece).unwrap_or_default()) {
-            Ok(false) => {}
-            Ok(true) => {
+            Ok(Written::Full | Written::Unread) => {
+                if let Some(read) = body.take_read() {
+                    self.requests.ask(id, read);
+                }
+            }
+            Ok(Written::All) => {
                 let _ = self.session.finish(connection, id);
                 self.exchanges.remove(&id);
             }

@@ -2,6 +2,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Instant};
 
+use mio::Waker;
 use quic_common::{BatchBuffer, Random};
 use quic_http3::Code;
 use quic_transport::{
@@ -19,6 +20,7 @@ use crate::{
     limits::{GOODBYE, MAX_LOOPBACK_DATAGRAM, SERVER_STREAMS},
     post::Post,
     random,
+    reader::Reader,
     service::Service,
     signals::Termination,
     site::Site,
@@ -84,6 +86,7 @@ pub struct Server {
     site: Arc<Site>,
     termination: Termination,
     post: Post,
+    reader: Reader,
     life: Life,
 }
 
@@ -141,12 +144,14 @@ impl Shared {
         &self.termination
     }
 
-    /// The server for the thread that `post` belongs to.
+    /// The server for the thread that `post` belongs to, and whose loop `waker` wakes up.
     ///
     /// # Errors
     ///
-    /// When there is no randomness.
-    pub fn server(&self, post: Post) -> Result<Server, Failure> {
+    /// When there is no randomness, or no thread to read files in.
+    pub fn server(&self, post: Post, waker: Arc<Waker>) -> Result<Server, Failure> {
+        let reader = Reader::start(waker)
+            .map_err(|error| Failure::new(format!("can't start a thread: {error}")))?;
         let mut random = Random::from_seed(random::seed()?);
         let mut config = EndpointConfig::new(&mut random);
         config.retry = self.settings.retry;
@@ -161,6 +166,7 @@ impl Shared {
             site: Arc::clone(&self.site),
             termination: self.termination.clone(),
             post,
+            reader,
             life: Life::Serving,
         })
     }
@@ -171,11 +177,16 @@ impl Server {
         let config = config_for(incoming.remote());
         // TLS tells a client with which it has no protocol in common.
         let alpn = Alpn::choose(&self.alpn, || incoming.alpn()).unwrap_or(Alpn::Http3);
-        let service = Service::new(alpn, Arc::clone(&self.site));
-        // A client that can't be accepted has been refused.
-        let _ = self
+        let service = Service::new(alpn, Arc::clone(&self.site), self.reader.requests());
+        let accepted = self
             .endpoint
             .accept(incoming, &config, &self.tls, service, now);
+        // A client that can't be accepted has been refused.
+        if let Ok(handle) = accepted
+            && let Some((_, service)) = self.endpoint.connection_mut(handle)
+        {
+            service.set_connection(handle);
+        }
     }
 
     fn say_goodbye(&mut self, now: Instant) {
@@ -214,6 +225,12 @@ impl Protocol for Server {
         }
         while let Some(mut foreign) = self.post.receive() {
             self.endpoint.input(foreign.datagram(), now);
+        }
+        while let Some((reference, read)) = self.reader.receive() {
+            if let Some((connection, service)) = self.endpoint.connection_mut(reference.connection)
+            {
+                service.on_read(connection, reference.stream, read);
+            }
         }
         match self.life {
             Life::Serving if self.termination.is_requested() => self.say_goodbye(now),

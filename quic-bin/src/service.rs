@@ -2,9 +2,9 @@
 
 use std::{sync::Arc, time::Instant};
 
-use quic_transport::{Application, Connection};
+use quic_transport::{Application, Connection, Handle, StreamId};
 
-use crate::{alpn::Alpn, hq, responder, site::Site};
+use crate::{alpn::Alpn, file_body::FileRead, hq, reader::Requests, responder, site::Site};
 
 /// The application of one connection, chosen when its ClientHello has come.
 #[derive(Debug)]
@@ -19,10 +19,26 @@ pub enum Service {
 impl Service {
     /// Serves `site` in the protocol that TLS agrees on.
     #[must_use]
-    pub fn new(alpn: Alpn, site: Arc<Site>) -> Self {
+    pub fn new(alpn: Alpn, site: Arc<Site>, requests: Requests) -> Self {
         match alpn {
-            Alpn::Http3 => Self::Http3(responder::Responder::new(site)),
-            Alpn::HqInterop => Self::Hq(hq::Responder::new(site)),
+            Alpn::Http3 => Self::Http3(responder::Responder::new(site, requests)),
+            Alpn::HqInterop => Self::Hq(hq::Responder::new(site, requests)),
+        }
+    }
+
+    /// The connection has been made.
+    pub const fn set_connection(&mut self, connection: Handle) {
+        match self {
+            Self::Http3(responder) => responder.set_connection(connection),
+            Self::Hq(responder) => responder.set_connection(connection),
+        }
+    }
+
+    /// A chunk of a body has been read.
+    pub fn on_read(&mut self, connection: &mut Connection, id: StreamId, read: FileRead) {
+        match self {
+            Self::Http3(responder) => responder.on_read(connection, id, read),
+            Self::Hq(responder) => responder.on_read(connection, id, read),
         }
     }
 }

@@ -1,8 +1,11 @@
 //! What a server has: files under a directory, generated bodies, or both.
 
-use std::{fs::File, io::Read as _};
-
-use crate::{cli::generated_length, files::Root, limits::FILE_CHUNK, pattern::Source};
+use crate::{
+    cli::generated_length,
+    file_body::{FileBody, FileRead, Incomplete, Written},
+    files::Root,
+    pattern::Source,
+};
 
 /// What is served.
 #[derive(Clone, Debug, Default)]
@@ -37,21 +40,6 @@ pub enum Body {
     File(FileBody),
 }
 
-/// A file that is being sent.
-#[derive(Debug)]
-pub struct FileBody {
-    file: File,
-    /// Bytes not yet read from the file.
-    left: u64,
-    chunk: Vec<u8>,
-    /// How much of the chunk has been handed out.
-    used: usize,
-}
-
-/// The body can't be completed: the file shrank, or the disk failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Incomplete;
-
 impl Site {
     /// Answers a GET request for `path`.
     #[must_use]
@@ -74,7 +62,7 @@ impl Site {
                 status: 200,
                 content_type: found.content_type,
                 length: found.length,
-                body: Body::of_file(found.file, found.length),
+                body: Body::File(FileBody::new(found.file, found.length)),
             },
             Err(refusal) => Page::refusal(refusal.status()),
         }
@@ -105,87 +93,76 @@ impl Page {
 }
 
 impl Body {
-    /// The first `length` bytes of a file.
-    #[must_use]
-    pub const fn of_file(file: File, length: u64) -> Self {
-        Self::File(FileBody {
-            file,
-            left: length,
-            chunk: Vec::new(),
-            used: 0,
-        })
-    }
-
-    /// Hands out what comes next, until `accept` takes less than it was given or the body ends; returns whether it has.
+    /// Hands out what comes next, until `accept` takes less than it was given or the body ends.
     ///
     /// # Errors
     ///
     /// When the body can't be completed.
-    pub fn write(&mut self, mut accept: impl FnMut(&[u8]) -> usize) -> Result<bool, Incomplete> {
-        match self {
+    pub fn write(&mut self, mut accept: impl FnMut(&[u8]) -> usize) -> Result<Written, Incomplete> {
+        let is_done = match self {
             Self::Text(text) => {
                 let taken = if text.is_empty() { 0 } else { accept(text) };
                 text.drain(..taken.min(text.len()));
-                Ok(text.is_empty())
+                text.is_empty()
             }
             Self::Generated(source) => {
                 source.write(accept);
-                Ok(source.is_done())
+                source.is_done()
             }
-            Self::File(file) => file.write(accept),
-        }
+            Self::File(file) => return file.write(accept),
+        };
+        Ok(if is_done { Written::All } else { Written::Full })
     }
-}
 
-impl FileBody {
-    fn write(&mut self, mut accept: impl FnMut(&[u8]) -> usize) -> Result<bool, Incomplete> {
+    /// [`Body::write`], waiting for the disk where need be; returns whether the body has come to its end.
+    ///
+    /// # Errors
+    ///
+    /// When the body can't be completed.
+    pub fn write_waiting(
+        &mut self,
+        mut accept: impl FnMut(&[u8]) -> usize,
+    ) -> Result<bool, Incomplete> {
         loop {
-            let rest = self.chunk.get(self.used..).unwrap_or_default();
-            if rest.is_empty() {
-                if self.left == 0 {
-                    return Ok(true);
+            match self.write(&mut accept)? {
+                Written::All => return Ok(true),
+                Written::Full => return Ok(false),
+                Written::Unread => {
+                    if let Some(mut read) = self.take_read() {
+                        read.read();
+                        self.on_read(read);
+                    }
                 }
-                self.read()?;
-                continue;
-            }
-            let offered = rest.len();
-            let taken = accept(rest).min(offered);
-            self.used += taken;
-            if taken < offered {
-                return Ok(false);
             }
         }
     }
 
-    fn read(&mut self) -> Result<(), Incomplete> {
-        let wanted = usize::try_from(self.left)
-            .unwrap_or(FILE_CHUNK)
-            .min(FILE_CHUNK);
-        self.chunk.resize(wanted, 0);
-        self.used = 0;
-        let length = self
-            .file
-            .read(&mut self.chunk)
-            .map_err(|_failed| Incomplete)?;
-        if length == 0 {
-            return Err(Incomplete);
+    /// A chunk that somebody has to read, and bring back to [`Body::on_read`].
+    pub fn take_read(&mut self) -> Option<FileRead> {
+        match self {
+            Self::File(file) => file.take_read(),
+            Self::Text(_) | Self::Generated(_) => None,
         }
-        self.chunk.truncate(length);
-        self.left -= u64::try_from(length).unwrap_or_default();
-        Ok(())
+    }
+
+    /// A chunk has been read.
+    pub fn on_read(&mut self, read: FileRead) {
+        if let Self::File(file) = self {
+            file.on_read(read);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Body, Page, Site};
+    use super::{Body, Page, Site, Written};
     use crate::files::Root;
 
     fn read_all(mut page: Page, step: usize) -> Vec<u8> {
         let mut out = Vec::new();
         loop {
             let mut room = step;
-            let done = page.body.write(|piece| {
+            let done = page.body.write_waiting(|piece| {
                 let taken = piece.len().min(room);
                 out.extend_from_slice(&piece[..taken]);
                 room -= taken;
@@ -232,7 +209,7 @@ mod tests {
     #[test]
     fn a_text_ends_when_it_is_taken() {
         let mut body = Body::Text(b"abc".to_vec());
-        assert_eq!(body.write(|_| 2), Ok(false));
-        assert_eq!(body.write(<[u8]>::len), Ok(true));
+        assert_eq!(body.write(|_| 2), Ok(Written::Full));
+        assert_eq!(body.write(<[u8]>::len), Ok(Written::All));
     }
 }

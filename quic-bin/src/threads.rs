@@ -46,7 +46,8 @@ pub fn serve(shared: &Shared, sockets: Vec<Socket>) -> Result<(), Failure> {
     };
     let mut threads = Vec::new();
     for (events, post) in loops.into_iter().zip(posts) {
-        threads.push((events, shared.server(post)?));
+        let server = shared.server(post, events.waker())?;
+        threads.push((events, server));
     }
     thread::scope(|scope| {
         let mut threads = threads.into_iter();

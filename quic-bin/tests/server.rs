@@ -331,6 +331,24 @@ fn several_threads_serve_one_port() {
     several_clients_are_served(&server.url("/file"), &server.pin, &[7; 10_000]);
 }
 
+/// The file is not in memory, so the loop must not read it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_that_the_disk_has_to_deliver_comes_whole() {
+    use rustix::fs::{Advice, fadvise, fsync};
+
+    let directory = Directory::new();
+    let content: Vec<u8> = (0..2_000_000_u32)
+        .map(|at| (at / 251).to_le_bytes()[0])
+        .collect();
+    directory.write("file", &content);
+    let file = std::fs::File::open(directory.file("file")).unwrap();
+    fsync(&file).unwrap();
+    fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    let server = Server::of(&directory);
+    several_clients_are_served(&server.url("/file"), &server.pin, &content);
+}
+
 /// The kernel is misled: every datagram reaches the wrong thread, and is passed on.
 #[cfg(target_os = "linux")]
 #[test]

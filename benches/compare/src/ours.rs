@@ -75,7 +75,7 @@ pub(crate) fn serve(directory: &Path) -> Outcome<()> {
         test_resources: true,
     };
     let termination = Termination::default();
-    let mut server = Shared::new(identity, site, termination.clone())?.server(Post::alone())?;
+    let shared = Shared::new(identity, site, termination.clone())?;
     let sockets = threads::bind((Ipv4Addr::LOCALHOST, 0).into(), 1)?;
     let socket = sockets.into_iter().next().ok_or("no socket")?;
     println!("{}", socket.local_address());
@@ -83,6 +83,7 @@ pub(crate) fn serve(directory: &Path) -> Outcome<()> {
     let mut events = EventLoop::new()?;
     let id = events.add(socket)?;
     termination.wakes(events.waker());
+    let mut server = shared.server(Post::alone(), events.waker())?;
     std::thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         termination.request();

@@ -3,11 +3,13 @@
 use std::{sync::Arc, time::Instant};
 
 use quic_common::IdMap;
-use quic_transport::{Application, Connection, Event, StreamEvent, StreamId};
+use quic_transport::{Application, Connection, Event, Handle, StreamEvent, StreamId};
 
 use super::GIVEN_UP;
 use crate::{
+    file_body::{FileRead, Written},
     limits::MAX_REQUEST_LINE,
+    reader::Requests,
     site::{Body, Site},
 };
 
@@ -15,6 +17,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Responder {
     site: Arc<Site>,
+    requests: Requests,
     exchanges: IdMap<StreamId, Exchange>,
 }
 
@@ -28,11 +31,12 @@ enum Exchange {
 }
 
 impl Responder {
-    /// Serves `site` on a new connection.
+    /// Serves `site` on a new connection, which `requests` belongs to.
     #[must_use]
-    pub fn new(site: Arc<Site>) -> Self {
+    pub fn new(site: Arc<Site>, requests: Requests) -> Self {
         Self {
             site,
+            requests,
             exchanges: IdMap::default(),
         }
     }
@@ -98,13 +102,30 @@ impl Responder {
         }
     }
 
+    /// The connection has been made.
+    pub const fn set_connection(&mut self, connection: Handle) {
+        self.requests.set_connection(connection);
+    }
+
+    /// A chunk of a body has been read.
+    pub fn on_read(&mut self, connection: &mut Connection, id: StreamId, read: FileRead) {
+        if let Some(Exchange::Sending(body)) = self.exchanges.get_mut(&id) {
+            body.on_read(read);
+            self.send(connection, id);
+        }
+    }
+
     fn send(&mut self, connection: &mut Connection, id: StreamId) {
         let Some(Exchange::Sending(body)) = self.exchanges.get_mut(&id) else {
             return;
         };
         match body.write(|piece| connection.stream_send(id, piece).unwrap_or_default()) {
-            Ok(false) => {}
-            Ok(true) => {
+            Ok(Written::Full | Written::Unread) => {
+                if let Some(read) = body.take_read() {
+                    self.requests.ask(id, read);
+                }
+            }
+            Ok(Written::All) => {
                 let _ = connection.finish(id);
                 self.exchanges.remove(&id);
             }
