@@ -110,6 +110,10 @@ impl std::fmt::Debug for ConnectionId {
 
 #[cfg(test)]
 mod tests {
+    use std::hash::BuildHasher as _;
+
+    use quic_common::{KeyedHasher, Random};
+
     use super::ConnectionId;
 
     #[test]
@@ -137,6 +141,15 @@ mod tests {
         assert_ne!(ConnectionId::new(&[0; 4]), ConnectionId::new(&[0; 5]));
         assert_eq!(ConnectionId::new(&[]), Some(ConnectionId::EMPTY));
         assert!(ConnectionId::EMPTY.is_empty());
+    }
+
+    #[test]
+    fn different_ids_hash_differently() {
+        let hasher = KeyedHasher::new(&mut Random::from_seed([1; 32]));
+        let hash = |bytes: &[u8]| hasher.hash_one(ConnectionId::new(bytes).unwrap());
+        assert_eq!(hash(&[1, 2]), hash(&[1, 2]));
+        assert_ne!(hash(&[1, 2]), hash(&[1, 3]));
+        assert_ne!(hash(&[0; 4]), hash(&[0; 5]));
     }
 
     #[test]

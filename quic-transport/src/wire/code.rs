@@ -128,6 +128,35 @@ mod tests {
         }
     }
 
+    /// RFC 9000, 20.1, and RFC 9368, 10.2.
+    #[test]
+    fn every_code_has_its_name() {
+        let names = [
+            (Code::NO_ERROR, "NO_ERROR"),
+            (Code::INTERNAL_ERROR, "INTERNAL_ERROR"),
+            (Code::CONNECTION_REFUSED, "CONNECTION_REFUSED"),
+            (Code::FLOW_CONTROL_ERROR, "FLOW_CONTROL_ERROR"),
+            (Code::STREAM_LIMIT_ERROR, "STREAM_LIMIT_ERROR"),
+            (Code::STREAM_STATE_ERROR, "STREAM_STATE_ERROR"),
+            (Code::FINAL_SIZE_ERROR, "FINAL_SIZE_ERROR"),
+            (Code::FRAME_ENCODING_ERROR, "FRAME_ENCODING_ERROR"),
+            (Code::TRANSPORT_PARAMETER_ERROR, "TRANSPORT_PARAMETER_ERROR"),
+            (Code::CONNECTION_ID_LIMIT_ERROR, "CONNECTION_ID_LIMIT_ERROR"),
+            (Code::PROTOCOL_VIOLATION, "PROTOCOL_VIOLATION"),
+            (Code::INVALID_TOKEN, "INVALID_TOKEN"),
+            (Code::APPLICATION_ERROR, "APPLICATION_ERROR"),
+            (Code::CRYPTO_BUFFER_EXCEEDED, "CRYPTO_BUFFER_EXCEEDED"),
+            (Code::KEY_UPDATE_ERROR, "KEY_UPDATE_ERROR"),
+            (Code::AEAD_LIMIT_REACHED, "AEAD_LIMIT_REACHED"),
+            (Code::NO_VIABLE_PATH, "NO_VIABLE_PATH"),
+            (Code::VERSION_NEGOTIATION_ERROR, "VERSION_NEGOTIATION_ERROR"),
+        ];
+        for (value, (code, name)) in (0..).zip(names) {
+            assert_eq!((code.value(), code.name()), (value, Some(name)));
+        }
+        assert_eq!(Code::new(0x12).name(), None);
+    }
+
     #[test]
     fn shown_by_name_and_number() {
         assert_eq!(
@@ -139,7 +168,7 @@ mod tests {
             "CRYPTO_ERROR (0x178, TLS alert 120)"
         );
         assert_eq!(
-            Code::new(0x4000).to_string(),
+            format!("{:?}", Code::new(0x4000)),
             "unknown transport error 0x4000"
         );
     }

@@ -68,18 +68,6 @@ impl PacketNumber {
     }
 }
 
-impl From<PacketNumber> for u64 {
-    fn from(number: PacketNumber) -> Self {
-        number.0
-    }
-}
-
-impl std::fmt::Display for PacketNumber {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use quic_common::{MAX_VARINT, Random};
@@ -111,9 +99,24 @@ mod tests {
         for length in 1..=4 {
             for truncated in [0, 1, 0x7f, 0x80, 0xff, u64::MAX] {
                 let number = PacketNumber::decode(truncated, length, Some(MAX_VARINT));
-                assert!(number <= PacketNumber::MAX, "{number}");
+                assert!(number <= PacketNumber::MAX, "{number:?}");
             }
         }
+    }
+
+    /// RFC 9000, A.3: of two numbers that lie as near to the expected one, it is the larger.
+    #[test]
+    fn of_two_as_near_it_is_the_larger() {
+        let expected_180 = Some(0x17f);
+        assert_eq!(
+            PacketNumber::decode(0, 1, expected_180),
+            PacketNumber(0x200)
+        );
+        let expected_100 = Some(0xff);
+        assert_eq!(
+            PacketNumber::decode(0x80, 1, expected_100),
+            PacketNumber(0x180)
+        );
     }
 
     #[test]

@@ -45,6 +45,11 @@ mod tests {
     }
 
     #[test]
+    fn a_token_is_not_shown() {
+        assert_eq!(format!("{:?}", ResetToken([7; 16])), "ResetToken");
+    }
+
+    #[test]
     fn the_end_of_a_datagram_may_be_a_token() {
         assert_eq!(ResetToken::at_end_of(&[7; 15]), None);
         let mut datagram = [0; 40];

@@ -211,6 +211,20 @@ mod tests {
     }
 
     #[test]
+    fn shown_in_words_and_numbers() {
+        let id = StreamId::new(Side::Server, Direction::Unidirectional, 1);
+        assert_eq!((id.to_string(), u64::from(id)), ("7".to_owned(), 7));
+        assert_eq!(
+            format!("{} {}", Side::Client, Side::Server),
+            "client server"
+        );
+        assert_eq!(
+            format!("{} {}", Direction::Bidirectional, id.direction()),
+            "bidirectional unidirectional"
+        );
+    }
+
+    #[test]
     fn only_the_initiator_sends_on_a_unidirectional_stream() {
         let id = StreamId::new(Side::Client, Direction::Unidirectional, 3);
         assert!(id.can_send(Side::Client) && !id.can_send(Side::Server));

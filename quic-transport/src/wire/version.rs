@@ -48,4 +48,10 @@ mod tests {
             assert!(!version.is_reserved());
         }
     }
+
+    #[test]
+    fn shown_by_name_where_there_is_one() {
+        let shown = [Version::V1, Version::V2, Version(0x1a)].map(|version| version.to_string());
+        assert_eq!(shown, ["v1", "v2", "0x0000001a"]);
+    }
 }

@@ -325,6 +325,7 @@ mod tests {
         let room = 6 + 2 * 64;
         let ack = OutgoingAck::fit(ranges(), 0, None, room, 80).unwrap();
         assert_eq!(ack.count(), 64);
+        assert_eq!(encoded(&ack).len(), room - 2);
     }
 
     /// RFC 9000, 19.3.1: a negative packet number MUST be a FRAME_ENCODING_ERROR.

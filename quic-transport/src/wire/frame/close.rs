@@ -59,14 +59,10 @@ impl<'a> Close<'a> {
     pub(crate) fn fit(self, room: usize) -> Option<Self> {
         let space = room.checked_sub(self.fixed_size())?;
         let space = space.checked_sub(varint_size(wide(self.reason.len().min(space))))?;
-        let mut length = self.reason.len().min(space);
         // A character that would be cut in two is left out.
-        while length < self.reason.len()
-            && length > 0
-            && self.reason.get(length).is_some_and(|b| b & 0xc0 == 0x80)
-        {
-            length -= 1;
-        }
+        let begins = |at: &usize| self.reason.get(*at).is_none_or(|b| b & 0xc0 != 0x80);
+        let length = (0..=self.reason.len().min(space)).rev().find(begins);
+        let length = length.unwrap_or_default();
         Some(Self {
             reason: self.reason.get(..length)?,
             ..self
@@ -168,5 +164,15 @@ mod tests {
             assert!(cut.reason.len() == reason.len() || cut.size() + 3 > room);
             assert!(reason.starts_with(std::str::from_utf8(cut.reason).unwrap()));
         }
+    }
+
+    #[test]
+    fn words_that_are_no_text_may_be_cut_to_nothing() {
+        let close = Close {
+            reason: &[0x80; 40],
+            ..APPLICATION
+        };
+        assert_eq!(close.fit(20).unwrap().reason, []);
+        assert_eq!(close.fit(44), Some(close));
     }
 }

@@ -270,6 +270,7 @@ mod tests {
                     continue;
                 };
                 assert!(header.size() + header.length <= room && header.length <= available);
+                assert!(header.length > 0);
                 assert!(header.length == available || header.size() + header.length + 1 >= room);
                 let mut packet = vec![7; room];
                 write(&header, &mut packet);

@@ -261,6 +261,7 @@ mod tests {
     #[test]
     fn frame_types_are_known_and_short() {
         assert_eq!(error(&[0x1f]), (Code::FRAME_ENCODING_ERROR, 0x1f));
+        assert_eq!(error(&[0x1f, 0, 0]), (Code::FRAME_ENCODING_ERROR, 0x1f));
         assert_eq!(error(&[1, 0x3f]), (Code::FRAME_ENCODING_ERROR, 0x3f));
         assert_eq!(error(&[0x40, 0x40]), (Code::FRAME_ENCODING_ERROR, 0x40));
         for ping in [

@@ -23,11 +23,6 @@ impl VersionNegotiation<'_> {
     /// Writes the packet; `random` fills the bits without meaning and makes up a reserved version, so that nobody
     /// comes to rely on the list. `false` when it doesn't fit.
     pub(crate) fn write(&self, writer: &mut Writer<'_>, random: u64) -> bool {
-        let versions = self.versions.len().saturating_add(1);
-        let size = 7 + self.dcid.len() + self.scid.len() + 4 * versions;
-        if size > writer.remaining() {
-            return false;
-        }
         let [unused, _, _, _, grease @ ..] = random.to_be_bytes();
         writer.u8(LONG | FIXED | unused)
             && writer.u32(Version::NEGOTIATION.0)
@@ -89,6 +84,22 @@ mod tests {
         assert!(versions[0].is_reserved());
         assert_eq!(versions[1..], [Version::V1, Version::V2]);
         assert!(!answer.write(&mut Writer::new(&mut [0; 282]), 0));
+        assert!(answer.write(&mut Writer::new(&mut [0; 283]), 0));
+    }
+
+    /// RFC 9000, 17.2.1: the fixed bit SHOULD be set, and the other bits may hold anything.
+    #[test]
+    fn the_two_highest_bits_are_set_whatever_fills_the_others() {
+        let answer = VersionNegotiation {
+            dcid: &[],
+            scid: &[],
+            versions: &[],
+        };
+        for (random, first) in [(0, 0xc0), (0x5f << 56, 0xdf), (u64::MAX, 0xff)] {
+            let mut packet = [0; 11];
+            assert!(answer.write(&mut Writer::new(&mut packet), random));
+            assert_eq!(packet[0], first);
+        }
     }
 
     /// RFC 8999, 6: a packet without versions, or with a truncated one, MUST be ignored.

@@ -52,13 +52,8 @@ pub(crate) struct RetryHeader {
 }
 
 impl RetryHeader {
-    /// Writes the packet up to the tag; `unused` fills the four bits without meaning. `false` when the packet with
-    /// its tag doesn't fit.
+    /// Writes the packet up to the tag; `unused` fills the four bits without meaning. `false` when it doesn't fit.
     pub(crate) fn write(&self, writer: &mut Writer<'_>, unused: u8, token: &[u8]) -> bool {
-        let size = 7 + self.dcid.len() + self.scid.len() + token.len() + RETRY_TAG_LENGTH;
-        if size > writer.remaining() {
-            return false;
-        }
         writer.u8(LONG | FIXED | 0x30 | (unused & 0x0f))
             && writer.u32(self.version.0)
             && write_cid(writer, &self.dcid)
@@ -109,6 +104,32 @@ mod tests {
         );
     }
 
+    #[test]
+    fn what_does_not_fit_is_not_written() {
+        let header = RetryHeader {
+            version: Version::V1,
+            dcid: ConnectionId::new(&[1; 3]).unwrap(),
+            scid: ConnectionId::new(&[2; 5]).unwrap(),
+        };
+        let mut packet = [0; 7 + 3 + 5 + 4];
+        assert!(!header.write(&mut Writer::new(&mut packet[..18]), 0, b"four"));
+        assert!(header.write(&mut Writer::new(&mut packet), 0, b"four"));
+    }
+
+    #[test]
+    fn the_unused_bits_are_the_lowest_four() {
+        let header = RetryHeader {
+            version: Version::V1,
+            dcid: ConnectionId::EMPTY,
+            scid: ConnectionId::EMPTY,
+        };
+        for (unused, first) in [(0, 0xf0), (0xf5, 0xf5), (0x3f, 0xff)] {
+            let mut packet = [0; 7];
+            assert!(header.write(&mut Writer::new(&mut packet), unused, &[]));
+            assert_eq!(packet[0], first);
+        }
+    }
+
     /// RFC 9000, 17.2.5.2: a client MUST discard a Retry packet with an empty token.
     #[test]
     fn a_retry_without_a_token_is_none() {
@@ -118,7 +139,6 @@ mod tests {
             scid: ConnectionId::EMPTY,
         };
         let mut packet = [0; 23];
-        assert!(!header.write(&mut Writer::new(&mut packet), 0, b"t"));
         assert!(header.write(&mut Writer::new(&mut packet), 0, &[]));
         let parsed = parse_header(&packet, 0).unwrap();
         assert_eq!(Retry::parse(&packet, &parsed), None);

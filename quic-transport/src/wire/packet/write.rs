@@ -205,7 +205,7 @@ mod tests {
     use quic_common::Writer;
 
     use super::{LongHeader, LongOffsets, MAX_LONG_LENGTH, PacketKind, ShortHeader, write_length};
-    use crate::wire::cid::ConnectionId;
+    use crate::wire::cid::{ConnectionId, MAX_CID_LENGTH};
     use crate::wire::packet::parse_header;
     use crate::wire::packet_number::PacketNumber;
     use crate::wire::version::Version;
@@ -304,7 +304,7 @@ mod tests {
                     spin: false,
                     key_phase: true,
                 };
-                let (mut wide, mut tight) = ([0; 60], vec![0; header.size(number_length)]);
+                let (mut wide, mut tight) = ([0xff; 60], vec![0; header.size(number_length)]);
                 let mut roomy = Writer::new(&mut wide);
                 let with_room = header.write(&mut roomy, number, number_length);
                 let length = roomy.len();
@@ -312,6 +312,9 @@ mod tests {
                 assert_eq!(with_room, without, "{cid_length} {number_length}");
                 if without.is_some() {
                     assert_eq!(wide[..length], tight);
+                    // The padding of the connection ID shows that the header was written ahead.
+                    let padding = wide.get(length..=MAX_CID_LENGTH).unwrap_or_default();
+                    assert!(padding.iter().all(|byte| *byte == 0));
                 }
             }
         }

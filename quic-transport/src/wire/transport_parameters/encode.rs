@@ -177,5 +177,21 @@ mod tests {
             let id = super::ids::reserved(grease);
             assert!(id <= MAX_VARINT && id % 31 == 27);
         }
+        let last = MAX_VARINT / 31 - 2;
+        let ids = [last, last + 1, last + 2].map(super::ids::reserved);
+        assert_eq!(ids, [MAX_VARINT - 38, 27, 27 + 31], "they are all in use");
+    }
+
+    #[test]
+    fn the_reserved_parameter_holds_up_to_seven_bytes() {
+        for length in 0..8_u8 {
+            let value = [8 + length, 2, 3, 4, 5, 6, 7, 8];
+            let grease = u64::from_be_bytes(value);
+            let mut bytes = Vec::new();
+            TransportParameters::default().encode(&mut bytes, grease);
+            // The number takes eight bytes, and the length one.
+            let expected = [&[length], &value[..length.into()]].concat();
+            assert_eq!(bytes[8..], expected);
+        }
     }
 }

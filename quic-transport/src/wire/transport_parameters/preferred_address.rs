@@ -84,6 +84,10 @@ mod tests {
             (Some(v4), None),
             (None, Some(v6)),
             (None, None),
+            (Some("192.0.2.1:0".parse().unwrap()), None),
+            (Some("0.0.0.0:443".parse().unwrap()), None),
+            (None, Some("[2001:db8::1]:0".parse().unwrap())),
+            (None, Some("[::]:443".parse().unwrap())),
         ] {
             let address = PreferredAddress {
                 v4,
