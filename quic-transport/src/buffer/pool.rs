@@ -71,6 +71,14 @@ mod tests {
         for _ in 0..=SPARE_SMALL_BUFFERS {
             pool.give_small(vec![0; 8]);
         }
+        pool.small.pop();
+        pool.give_small(Vec::new());
+        assert_eq!(
+            pool.small.len(),
+            SPARE_SMALL_BUFFERS - 1,
+            "nothing to recycle"
+        );
+        pool.give_small(vec![0; 8]);
         assert_eq!(pool.chunks.len(), SPARE_CHUNKS);
         assert_eq!(pool.small.len(), SPARE_SMALL_BUFFERS);
         pool.trim();

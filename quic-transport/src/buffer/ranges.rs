@@ -75,11 +75,9 @@ impl RangeSet {
         if range.is_empty() {
             return;
         }
-        if let Some((_, stop)) = self.ranges.range_mut(..range.start).next_back()
-            && *stop > range.start
-        {
+        if let Some((_, stop)) = self.ranges.range_mut(..range.start).next_back() {
             let rest = *stop;
-            *stop = range.start;
+            *stop = rest.min(range.start);
             if rest > range.end {
                 self.ranges.insert(range.end, rest);
                 return;
@@ -203,6 +201,8 @@ mod tests {
         assert_eq!(ranges.absorb(2), 4);
         assert_eq!(ranges.absorb(6), 8);
         assert_eq!(ranges, set(&[10..11, 11..12]));
+        ranges.clear();
+        assert_eq!(ranges, RangeSet::default());
     }
 
     /// Seeded: the set agrees with one bool for each value.
@@ -249,7 +249,7 @@ mod tests {
                 runs += usize::from(set && !previous);
                 previous = set;
             }
-            assert_eq!(ranges.pieces(), runs);
+            assert_eq!((ranges.pieces(), ranges.is_empty()), (runs, runs == 0));
         }
     }
 }

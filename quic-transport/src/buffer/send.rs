@@ -197,6 +197,16 @@ mod tests {
     }
 
     #[test]
+    fn no_room_takes_nothing() {
+        let (mut pool, mut buffer) = (ChunkPool::default(), SendBuffer::default());
+        buffer.write(&[1; 10], &mut pool);
+        assert_eq!(buffer.take_new(0), None);
+        assert_eq!(span(buffer.take_new(5)), 0..5);
+        buffer.on_lost(0..5);
+        assert_eq!(buffer.take_lost(0), None);
+    }
+
+    #[test]
     fn an_ack_twice_counts_once() {
         let (mut pool, mut buffer) = (ChunkPool::default(), SendBuffer::default());
         buffer.write(&[1; 10], &mut pool);

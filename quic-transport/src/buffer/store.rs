@@ -1,7 +1,7 @@
 //! Bytes at absolute stream offsets, in memory that follows what is held.
 //!
-//! Little data lies in one small buffer; once it spans more than that, in chunks at multiples of the chunk size, of
-//! which only those that hold something exist. Which offsets are valid is the business of the buffer around it.
+//! Little data lies in one small buffer; once it spans more than that, in chunks, of which only those that hold
+//! something exist. Which offsets are valid is the business of the buffer around it.
 
 use std::collections::VecDeque;
 
@@ -125,9 +125,7 @@ impl Store {
             return true;
         }
         let end = position + data.len();
-        if self.small.len() < end {
-            self.small.resize(end, 0);
-        }
+        self.small.resize(self.small.len().max(end), 0);
         if let Some(space) = self.small.get_mut(position..end) {
             space.copy_from_slice(data);
         }
@@ -140,7 +138,7 @@ impl Store {
         let small = std::mem::take(&mut self.small);
         let base = self.base;
         self.large = true;
-        self.base = floor - floor % to_offset(CHUNK);
+        self.base = floor;
         self.chunks.push_back(None);
         let stale = to_length(floor.saturating_sub(base));
         if let Some(live) = small.get(stale..) {
@@ -216,6 +214,46 @@ mod tests {
         assert_eq!(store.chunks.len(), 1);
         store.free(&mut pool);
         assert_eq!(store.slice(far, 1), []);
+    }
+
+    #[test]
+    fn bytes_stay_in_place_while_the_small_buffer_has_room() {
+        let mut pool = ChunkPool::default();
+        let mut store = Store::default();
+        store.write(100, &[1; SMALL - 1000], 100, &mut pool);
+        store.write(100 + 1048, &[2; 1000], 500, &mut pool);
+        assert_eq!((store.base, store.small.len()), (100, SMALL));
+        store.write(100 + 2048, &[3], 500, &mut pool);
+        assert_eq!((store.base, store.small.len()), (500, SMALL - 399));
+    }
+
+    #[test]
+    fn an_empty_write_takes_no_memory() {
+        let mut pool = ChunkPool::default();
+        let mut store = Store::default();
+        store.write(5, &[], 0, &mut pool);
+        assert!(store.small.is_empty() && store.chunks.is_empty());
+    }
+
+    #[test]
+    fn what_is_cleared_goes_back_to_the_pool() {
+        let mut pool = ChunkPool::default();
+        let mut store = Store::default();
+        store.write(0, b"abc", 0, &mut pool);
+        store.clear(&mut pool);
+        assert_eq!(store.slice(0, 3), []);
+        let small = pool.take_small();
+        assert!(small.capacity() > 0);
+
+        store.write(0, &[7; CHUNK], 0, &mut pool);
+        store.clear(&mut pool);
+        assert!(store.chunks.is_empty());
+        assert_eq!(pool.take_chunk()[0], 7);
+        store.write(0, b"abc", 0, &mut pool);
+        assert_eq!(store.chunks.len(), 1, "it has been large before");
+        store.free(&mut pool);
+        store.write(0, b"abc", 0, &mut pool);
+        assert_eq!(store.small, b"abc");
     }
 
     #[test]
