@@ -115,6 +115,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_oldest_number_of_the_window_is_remembered_and_older_ones_change_nothing() {
+        let mut seen = Duplicates::new();
+        seen.insert(5000);
+        let oldest = 5001 - DUPLICATE_WINDOW;
+        assert!(!seen.contains(oldest) && seen.contains(oldest - 1));
+        seen.insert(oldest);
+        assert!(seen.contains(oldest));
+        seen.insert(oldest - 2);
+        assert!(!seen.contains(oldest - 2 + DUPLICATE_WINDOW));
+    }
+
     /// Against a set of all that was inserted.
     #[test]
     fn agrees_with_a_plain_set() {

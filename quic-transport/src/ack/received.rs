@@ -237,6 +237,7 @@ mod tests {
     fn disorder_and_congestion_are_reported_at_once() {
         let (mut packets, now) = received(Space::Application);
         packets.on_packet(5, true, Ecn::NotEct, now);
+        assert!(!packets.is_due(now), "there is no gap before the first");
         packets.on_ack_sent();
         packets.on_packet(7, true, Ecn::NotEct, now);
         assert!(packets.is_due(now), "a gap");
@@ -249,6 +250,15 @@ mod tests {
         packets.on_ack_sent();
         packets.on_packet(9, true, Ecn::Ce, now);
         assert!(packets.is_due(now), "congestion");
+    }
+
+    #[test]
+    fn an_ack_that_is_asked_for_is_due_at_once() {
+        let (mut packets, now) = received(Space::Application);
+        packets.on_packet(0, true, Ecn::NotEct, now);
+        packets.request();
+        assert!(packets.is_due(now));
+        assert_eq!(packets.largest(), Some(0));
     }
 
     /// RFC 9000, 13.2.5: the delay is that of the largest packet.

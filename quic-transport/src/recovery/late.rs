@@ -125,6 +125,8 @@ mod tests {
             })
         );
         assert_eq!(late.take(&(4..=9)), None);
+        late.expire(now + Duration::from_millis(3));
+        assert!(!late.is_empty());
         late.expire(now + Duration::from_millis(4));
         assert!(late.is_empty());
     }

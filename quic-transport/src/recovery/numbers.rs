@@ -97,6 +97,14 @@ mod tests {
     }
 
     #[test]
+    fn every_connection_skips_a_number_soon() {
+        for seed in 0..=u8::MAX {
+            let mut numbers = PacketNumbers::with_gaps(&mut Random::from_seed([seed; 32]));
+            assert!((0..64).any(|_| numbers.on_used()), "seed {seed}");
+        }
+    }
+
+    #[test]
     fn a_handshake_skips_nothing() {
         let mut numbers = PacketNumbers::new();
         for number in 0..10_000 {

@@ -117,14 +117,46 @@ pub(crate) struct Lost {
 
 #[cfg(test)]
 mod tests {
-    use super::PacketFlags;
+    use std::time::Instant;
+
+    use super::{PacketFlags, SentPacket};
+    use crate::transmit::PathId;
+
+    fn packet(flags: PacketFlags) -> SentPacket {
+        #[expect(clippy::disallowed_methods, reason = "any instant serves")]
+        let sent = Instant::now();
+        SentPacket {
+            sent,
+            frames_start: 0,
+            frames_count: 0,
+            size: 1200,
+            flags,
+            path: PathId(0),
+        }
+    }
+
+    /// RFC 9000, 14.4: a probe of the MTU takes no room in the congestion window.
+    #[test]
+    fn what_is_in_flight_fills_the_window_but_for_probes_of_the_mtu() {
+        let probe = PacketFlags::IN_FLIGHT.with(PacketFlags::MTU_PROBE);
+        for (flags, fills) in [
+            (PacketFlags::NONE, false),
+            (PacketFlags::MTU_PROBE, false),
+            (PacketFlags::IN_FLIGHT, true),
+            (probe, false),
+        ] {
+            assert_eq!(packet(flags).fills_window(), fills, "{flags:?}");
+        }
+        assert!(packet(PacketFlags::ECT0).is_ect0() && !packet(probe).is_ect0());
+    }
 
     #[test]
     fn flags_are_independent() {
         let flags = PacketFlags::NONE
             .with(PacketFlags::ACK_ELICITING)
             .with_if(PacketFlags::MTU_PROBE, false)
-            .with_if(PacketFlags::ECT0, true);
+            .with_if(PacketFlags::ECT0, true)
+            .with(PacketFlags::ACK_ELICITING);
         assert!(flags.has(PacketFlags::ACK_ELICITING) && flags.has(PacketFlags::ECT0));
         assert!(!flags.has(PacketFlags::MTU_PROBE) && !flags.has(PacketFlags::IN_FLIGHT));
     }

@@ -201,7 +201,7 @@ impl SentPackets {
                     any = true;
                     acked.push(Acked { number, packet });
                 }
-                Slot::Settled { acked, .. } => any |= acked,
+                Slot::Settled { .. } => {}
             }
         }
         self.base = self.base.saturating_add(index(count));

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use quic_common::Random;
 
 use super::{
-    Acked, Losses, Lost, PACKET_THRESHOLD, QUIET_PACKETS, SKIPPED_NUMBERS, SentPacket, SentPackets,
-    Slot,
+    Acked, Losses, Lost, PACKET_THRESHOLD, QUIET_PACKETS, SENT_PACKETS, SKIPPED_NUMBERS,
+    SentPacket, SentPackets, Slot,
 };
 use crate::recovery::PacketFlags;
 use crate::rtt::Rtt;
@@ -64,7 +64,10 @@ fn rtt(now: Instant, sample: Duration) -> Rtt {
 #[test]
 fn packets_are_acknowledged_once_and_in_order() {
     let mut packets = sent(10, start());
-    assert_eq!(packets.in_flight(), 12_000);
+    assert_eq!(
+        (packets.in_flight(), packets.has_eliciting()),
+        (12_000, true)
+    );
     assert_eq!(ack(&mut packets, 7..=8), [7, 8]);
     assert_eq!(ack(&mut packets, 2..=8), [2, 3, 4, 5, 6]);
     assert_eq!(ack(&mut packets, 0..=8), [0, 1]);
@@ -320,6 +323,13 @@ fn discarded_packets_leave_nothing() {
     assert_eq!(packets.next(), 7);
     assert_eq!(ack(&mut packets, 0..=6), [0; 0]);
 
+    let mut packets = sent(7, now);
+    ack(&mut packets, 5..=5);
+    assert_eq!(lost(&mut packets, now, &rtt(now, MS * 1000)).0, [0, 1, 2]);
+    packets.discard();
+    ack(&mut packets, 0..=6);
+    assert_eq!(packets.take_spurious(), None);
+
     let mut packets = sent(3, now);
     ack(&mut packets, 1..=1);
     let mut all = Vec::new();
@@ -347,6 +357,53 @@ fn packets_that_elicit_nothing_take_no_room() {
     assert_eq!((packets.slots.len(), packets.in_flight()), (2, 1200));
     assert_eq!(ack(&mut packets, 0..=1001), [1000]);
     assert!(packets.slots.is_empty());
+}
+
+#[test]
+fn no_ping_is_wanted_while_enough_is_in_flight() {
+    let now = start();
+    for (count, wanted) in [(7, true), (8, false)] {
+        let mut packets = sent(count, now);
+        for number in 0..u64::from(QUIET_PACKETS) {
+            packets.on_sent(count + number, packet(now, PacketFlags::NONE));
+        }
+        assert_eq!(packets.wants_ping(), wanted, "{count} in flight");
+    }
+}
+
+/// The records of settled packets may be forgotten, those of packets in flight may not.
+#[test]
+fn the_oldest_packet_in_flight_keeps_its_frames() {
+    let now = start();
+    let mut packets = SentPackets::new();
+    assert_eq!(packets.oldest_frames(), None);
+    for number in 0..3 {
+        let frames_start = 10 + number;
+        packets.on_sent(
+            number,
+            SentPacket {
+                frames_start,
+                ..packet(now, FLIGHT)
+            },
+        );
+    }
+    assert_eq!(packets.oldest_frames(), Some(10));
+    ack(&mut packets, 0..=1);
+    assert_eq!(packets.oldest_frames(), Some(12));
+}
+
+#[test]
+fn what_an_honest_peer_leaves_unacknowledged_has_a_bound() {
+    let now = start();
+    let mut packets = SentPackets::new();
+    let cap = u64::try_from(SENT_PACKETS).unwrap();
+    packets.on_sent(0, packet(now, FLIGHT));
+    for number in 1..cap {
+        packets.on_sent(number, packet(now, PacketFlags::NONE));
+    }
+    assert!(!packets.is_overfull());
+    packets.on_sent(cap, packet(now, PacketFlags::NONE));
+    assert!(packets.is_overfull());
 }
 
 /// A padded ACK is in flight though it elicits nothing: it is lost or acknowledged, but never probed for.
