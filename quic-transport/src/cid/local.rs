@@ -235,7 +235,9 @@ mod tests {
     #[test]
     fn the_peer_is_kept_supplied() {
         let (mut cids, mut random) = cids();
+        assert_eq!(cids.length(), 8);
         for sequence in 1..4 {
+            assert!(cids.is_owing());
             assert_eq!(owed_sequence(&cids), Some(sequence));
             cids.on_sent(sequence);
         }
@@ -325,7 +327,13 @@ mod tests {
         let added = std::iter::from_fn(|| cids.take_change()).count();
         assert_eq!(added, 4);
         let first = cids.first();
+        assert!(cids.contains(&first) && !cids.contains(&ConnectionId::EMPTY));
         cids.on_retire(0, &ConnectionId::EMPTY).unwrap();
         assert_eq!(cids.take_change(), Some(CidChange::Removed(first)));
+        assert!(!cids.contains(&first) && cids.contains(&cids.first()));
+        assert_eq!(
+            (cids.all().count(), cids.all().next()),
+            (3, Some(cids.first()))
+        );
     }
 }

@@ -265,6 +265,30 @@ mod tests {
         assert_eq!(cids.owed_retirement(), Some(1));
     }
 
+    #[test]
+    fn a_retirement_is_owed_until_it_is_sent_and_again_when_lost() {
+        let mut cids = RemoteCids::new(cid(0));
+        assert!(!cids.is_owing());
+        cids.on_new(&new(1, 1)).unwrap();
+        assert!(cids.is_owing());
+        cids.on_retire_sent(0);
+        assert!(!cids.is_owing());
+        cids.on_retire_lost(0);
+        assert!(cids.is_owing());
+        cids.on_retire_acked(0);
+        assert!(!cids.is_owing());
+    }
+
+    #[test]
+    fn only_the_id_of_the_handshake_is_replaced() {
+        let mut cids = RemoteCids::new(cid(0));
+        cids.replace_initial(cid(7));
+        assert_eq!(cids.current(), cid(7));
+        cids.on_new(&new(1, 1)).unwrap();
+        cids.replace_initial(cid(8));
+        assert_eq!(cids.current(), cid(101));
+    }
+
     /// RFC 9000, 5.1.2: outstanding retirements are bounded.
     #[test]
     fn churn_without_acknowledgement_is_an_error() {
@@ -305,6 +329,17 @@ mod tests {
         cids.on_new(&new(3, 0)).unwrap();
         assert_eq!(cids.owed_retirement(), Some(3));
         assert_eq!(cids.current(), cid(105));
+    }
+
+    /// RFC 9000, 19.15: what lies below Retire Prior To is retired, and the number itself is not.
+    #[test]
+    fn a_late_id_at_the_bound_is_kept() {
+        let mut cids = RemoteCids::new(cid(0));
+        cids.on_new(&new(6, 5)).unwrap();
+        cids.on_retire_acked(0);
+        cids.on_new(&new(5, 0)).unwrap();
+        assert_eq!(cids.owed_retirement(), None);
+        assert_eq!(cids.given.len(), 2);
     }
 
     /// RFC 9000, 19.15: a peer that is addressed without connection IDs MUST NOT give any.

@@ -152,6 +152,19 @@ mod tests {
     }
 
     #[test]
+    fn small_reads_are_measured_together() {
+        let mut now = epoch();
+        let mut window = ReceiveWindow::new(100);
+        assert!(!window.settle(now, RTT, 1000));
+        for used in [10, 20, 30, 40, 50] {
+            now += RTT / 2;
+            window.on_used(10);
+            assert_eq!(window.used(), used);
+            assert!(!window.settle(now, RTT, 1000), "half took 2.5 round trips");
+        }
+    }
+
+    #[test]
     fn the_limit_never_shrinks_or_leaves_the_varints() {
         let mut window = ReceiveWindow::new(u64::MAX);
         window.on_used(u64::MAX);

@@ -79,7 +79,7 @@ impl SendCredit {
 
     /// A blocked frame for `at` was lost: it is owed again if the limit still stands; returns whether it is.
     pub(crate) fn on_blocked_lost(&mut self, at: u64) -> bool {
-        let owed = self.blocked == Blocked::Told && at == self.limit && self.available() == 0;
+        let owed = self.blocked == Blocked::Told && at == self.limit;
         if owed {
             self.blocked = Blocked::Owed;
         }
@@ -114,11 +114,16 @@ mod tests {
         credit.on_blocked_sent();
         assert!(credit.on_blocked_lost(1));
         assert_eq!(credit.blocked_owed(), Some(1));
+        assert!(!credit.on_blocked_lost(1), "it is owed already");
         credit.on_blocked_sent();
 
         assert!(credit.on_limit(2));
         assert!(!credit.on_blocked_lost(1));
         assert_eq!(credit.blocked_owed(), None);
+        credit.take(1);
+        assert!(credit.on_blocked());
+        credit.on_blocked_sent();
+        assert!(!credit.on_blocked_lost(1), "the limit is another by now");
     }
 
     /// RFC 9000, 4.1: a limit that doesn't grow MUST be ignored.

@@ -111,7 +111,7 @@ impl PeerStreams {
     pub(crate) const fn on_ended(&mut self) {
         self.ended = self.ended.saturating_add(1);
         if self.next_limit().saturating_sub(self.limit) >= self.window.div_ceil(4) {
-            self.owed = self.next_limit() > self.limit;
+            self.owed = true;
         }
     }
 
