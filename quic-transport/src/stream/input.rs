@@ -133,13 +133,8 @@ impl Streams {
     }
 
     /// MAX_DATA.
-    pub(crate) fn on_max_data(&mut self, limit: u64) {
-        if self.credit.on_limit(limit)
-            && self.credit.available() == 0
-            && self.scheduled.occupied() & super::priority::NEW_LANES != 0
-        {
-            self.credit.on_blocked();
-        }
+    pub(crate) const fn on_max_data(&mut self, limit: u64) {
+        self.credit.on_limit(limit);
     }
 
     /// MAX_STREAM_DATA.

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    BIDI, Frame, GENEROUS, PeerLimits, Side, StreamEvent, StreamSettings, Streams, UNI, acked,
-    client_bidi, client_uni, epoch, events, lost, server, write,
+    BIDI, Frame, GENEROUS, PeerLimits, Side, StreamEvent, StreamId, StreamSettings, Streams, UNI,
+    WindowSize, acked, client_bidi, client_uni, epoch, events, lost, server, write,
 };
 
 const RTT: Duration = Duration::from_millis(10);
@@ -99,6 +99,19 @@ fn blocked_is_said_once_for_each_limit() {
     assert!(!streams.has_pending_frames());
 }
 
+#[test]
+fn a_stream_that_has_sent_all_it_had_is_not_blocked() {
+    let mut streams = client(PeerLimits {
+        stream_remote: 10,
+        ..GENEROUS
+    });
+    let id = streams.open(BIDI).unwrap();
+    assert_eq!(streams.send(id, &[1; 10]), Ok(10));
+    assert_eq!(write(&mut streams, 1200).frames().len(), 1);
+    assert!(!streams.has_pending_frames());
+    assert_eq!(write(&mut streams, 1200).frames(), []);
+}
+
 /// Lost data needs no credit: it goes out while the connection is blocked, and new data doesn't.
 #[test]
 fn a_blocked_connection_still_retransmits() {
@@ -153,7 +166,9 @@ fn streams_blocked_is_said_once_and_more_are_announced() {
     assert!(!streams.has_pending_frames());
     streams.on_max_streams(UNI, 1);
     assert_eq!(events(&mut streams), []);
+    assert!(!streams.has_event());
     streams.on_max_streams(UNI, 2);
+    assert!(streams.has_event());
     assert_eq!(events(&mut streams), [StreamEvent::Available(UNI)]);
     assert_eq!(streams.open(UNI), Some(client_uni(1)));
 }
@@ -286,7 +301,7 @@ fn a_reset_stream_gives_its_credit_back() {
 
 #[test]
 fn a_fast_reader_gets_larger_windows_and_a_slow_one_does_not() {
-    for (step, stream_window, connection_window) in
+    for (step, window, connection_window) in
         [(RTT, 16 << 20, 24 << 20), (30 * RTT, 1 << 20, 3 << 19)]
     {
         let mut streams = Streams::new(Side::Server, StreamSettings::default());
@@ -303,9 +318,58 @@ fn a_fast_reader_gets_larger_windows_and_a_slow_one_does_not() {
             drop(write(&mut streams, 1200));
             now += step / 16;
         }
-        let slot = streams.table.find(id).unwrap();
-        let receive = streams.table.get(slot).unwrap().receive.as_ref().unwrap();
-        assert_eq!(receive.window.window(), stream_window);
+        assert_eq!(stream_window(&mut streams, id), window);
         assert_eq!(streams.window.window(), connection_window);
     }
+}
+
+/// A server whose windows may grow, and its stream, of which the client has sent 250 bytes a moment ago.
+fn growing() -> (Streams, StreamId) {
+    let grows = |initial, most| WindowSize { initial, most };
+    let settings = StreamSettings {
+        stream_window: grows(1000, 8000),
+        connection_window: grows(1500, 100_000),
+        ..StreamSettings::default()
+    };
+    let mut streams = Streams::new(Side::Server, settings);
+    streams
+        .on_stream(client_uni(0), 0, &[1; 250], false)
+        .unwrap();
+    (streams, client_uni(0))
+}
+
+fn stream_window(streams: &mut Streams, id: StreamId) -> u64 {
+    let slot = streams.table.find(id).unwrap();
+    let receive = streams.table.get(slot).unwrap().receive.as_ref().unwrap();
+    receive.window.window()
+}
+
+/// Half of it is left to the other streams.
+#[test]
+fn the_connections_window_is_half_as_large_again_as_a_streams() {
+    let (mut streams, id) = growing();
+    let mut buffer = [0; 1000];
+    streams.read(id, &mut buffer).unwrap();
+    streams.settle(epoch(), RTT, true);
+    streams.on_stream(id, 250, &[1; 500], false).unwrap();
+    streams.read(id, &mut buffer).unwrap();
+    streams.settle(epoch(), RTT, true);
+    assert_eq!(stream_window(&mut streams, id), 2000);
+    assert_eq!(streams.window.window(), 3000);
+}
+
+/// What is read before it is worth a frame says nothing about the reader's speed.
+#[test]
+fn the_measurement_begins_when_credit_is_due() {
+    let (mut streams, id) = growing();
+    let start = epoch();
+    let mut buffer = [0; 1000];
+    streams.read(id, &mut buffer[..1]).unwrap();
+    streams.settle(start, RTT, true);
+    streams.read(id, &mut buffer[..249]).unwrap();
+    streams.settle(start + 3 * RTT, RTT, true);
+    streams.on_stream(id, 250, &[1; 500], false).unwrap();
+    streams.read(id, &mut buffer).unwrap();
+    streams.settle(start + 4 * RTT, RTT, true);
+    assert_eq!(stream_window(&mut streams, id), 2000);
 }

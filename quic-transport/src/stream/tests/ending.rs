@@ -1,8 +1,8 @@
 //! How streams end: by FIN, by reset, by STOP_SENDING, from either side.
 
 use super::{
-    BIDI, Frame, StreamEvent, UNI, acked, client_bidi, client_uni, events, lost, server,
-    server_bidi, write,
+    BIDI, Frame, Side, StreamEvent, StreamSettings, Streams, UNI, acked, client_bidi, client_uni,
+    events, lost, server, server_bidi, write,
 };
 use crate::error::StreamError;
 use crate::stream::{Fill, Read};
@@ -266,4 +266,31 @@ fn a_stream_that_was_reset_is_not_stopped() {
     lost(&mut streams, &packet);
     let packet = write(&mut streams, 1200);
     assert!(!packet.frames().iter().any(stops));
+}
+
+/// Bytes are lent piece by piece, and only the last piece comes with the end.
+#[test]
+fn the_end_is_lent_with_the_last_piece() {
+    let mut streams = Streams::new(Side::Server, StreamSettings::default());
+    let id = client_uni(0);
+    let data: Vec<u8> = (0..=u8::MAX).cycle().take(40_000).collect();
+    streams.on_stream(id, 0, &data, true).unwrap();
+    let mut read = Vec::new();
+    loop {
+        let Fill { data: lent, fin } = streams.fill(id).unwrap();
+        read.extend_from_slice(lent);
+        let length = lent.len();
+        assert_eq!(fin, read.len() == data.len());
+        streams.consume(id, length).unwrap();
+        if fin {
+            break;
+        }
+        assert!(length < 20_000, "all lies together");
+    }
+    assert_eq!(read, data);
+    assert_eq!(streams.window.used(), 40_000);
+    assert_eq!(
+        streams.consume(client_uni(1), 1),
+        Err(StreamError::UnknownStream)
+    );
 }

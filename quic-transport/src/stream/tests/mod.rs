@@ -2,6 +2,8 @@
 
 mod rules;
 mod credit;
+mod room;
+mod slivers;
 mod ending;
 mod sending;
 mod two_ends;

@@ -69,11 +69,61 @@ fn incremental_streams_take_turns() {
     }
     assert_eq!(order(&mut streams, &ids, 7), [0, 1, 2, 0, 1, 2, 0]);
 
+    let (mut streams, ids) = client(&[Priority::default(); 3]);
+    for id in ids.iter().rev() {
+        streams.send(*id, &vec![1; 100_000]).unwrap();
+    }
+    assert_eq!(order(&mut streams, &ids, 6), [2, 1, 0, 2, 1, 0]);
+
     let (mut streams, ids) = client(&[Priority::new(3, false); 3]);
     for id in ids.iter().rev() {
         streams.send(*id, &[1; 2300]).unwrap();
     }
     assert_eq!(order(&mut streams, &ids, 6), [0, 0, 1, 1, 2, 2]);
+
+    let (mut streams, ids) = client(&[Priority::new(3, false); 3]);
+    for id in &ids {
+        streams.send(*id, &[1; 2300]).unwrap();
+    }
+    assert_eq!(order(&mut streams, &ids, 6), [0, 0, 1, 1, 2, 2]);
+}
+
+/// What was lost of one stream goes out before what was lost of another: it has waited long enough.
+#[test]
+fn lost_data_takes_no_turns() {
+    let (mut streams, ids) = client(&[Priority::default(); 2]);
+    for id in &ids {
+        streams.send(*id, &[1; 2300]).unwrap();
+    }
+    let packets: Vec<_> = (0..4).map(|_| write(&mut streams, 1200)).collect();
+    for packet in &packets {
+        lost(&mut streams, packet);
+    }
+    assert_eq!(order(&mut streams, &ids, 4), [1, 1, 0, 0]);
+}
+
+#[test]
+fn data_follows_other_frames_in_the_same_packet() {
+    let (mut streams, ids) = client(&[Priority::default()]);
+    streams.stop(ids[0], 7).unwrap();
+    streams.send(ids[0], &[1; 100]).unwrap();
+    let packet = write(&mut streams, 1200);
+    assert!(matches!(
+        packet.frames()[..],
+        [Frame::StopSending { .. }, Frame::Stream { .. }]
+    ));
+}
+
+/// Data that is lost from before the end brings no second FIN.
+#[test]
+fn a_fin_in_flight_is_not_sent_again_with_lost_data() {
+    let (mut streams, ids) = client(&[Priority::default()]);
+    streams.send(ids[0], &[1; 2000]).unwrap();
+    streams.finish(ids[0]).unwrap();
+    let packets: Vec<_> = (0..2).map(|_| write(&mut streams, 1200)).collect();
+    lost(&mut streams, &packets[0]);
+    assert_eq!(write(&mut streams, 1200).records, packets[0].records);
+    assert!(!streams.has_pending_frames());
 }
 
 #[test]
