@@ -234,7 +234,7 @@ impl<E: Exchange> Download<E> {
                 let line = self.explain(&reason);
                 self.fail(Failure::new(line));
             }
-            _ => {}
+            Event::Datagram(_) | _ => {}
         }
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use quic_common::MAX_VARINT;
 
 use crate::{
-    congestion::CongestionControl, flow::WindowSize, limits::SEND_BACKLOG, path::PathSettings,
-    stream::StreamSettings, wire::MAX_CID_LENGTH,
+    congestion::CongestionControl, datagram::DatagramSettings, flow::WindowSize,
+    limits::SEND_BACKLOG, path::PathSettings, stream::StreamSettings, wire::MAX_CID_LENGTH,
 };
 
 /// The smallest UDP payload that every QUIC path carries, RFC 9000, 14.
@@ -55,6 +55,8 @@ pub struct Config {
     pub pacing: bool,
     /// Whether packets are marked as ECN-capable, as long as the marks arrive (RFC 9000, 13.4).
     pub ecn: bool,
+    /// Datagrams: what we take, and how many wait.
+    pub datagrams: DatagramSettings,
     /// Bytes of the connection IDs that we give out, 0 to 20.
     pub cid_length: usize,
 }
@@ -78,6 +80,7 @@ impl Default for Config {
             congestion: CongestionControl::Cubic,
             pacing: true,
             ecn: true,
+            datagrams: DatagramSettings::default(),
             cid_length: 8,
         }
     }

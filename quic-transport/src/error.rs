@@ -175,6 +175,36 @@ impl std::fmt::Display for StreamError {
 
 impl std::error::Error for StreamError {}
 
+/// Why a datagram isn't sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DatagramError {
+    /// The peer takes none, or the handshake hasn't told yet.
+    Unsupported,
+    /// It doesn't fit into a packet, or is larger than the peer takes.
+    TooLarge {
+        /// The largest that can be sent now, in bytes.
+        most: usize,
+    },
+    /// Too many wait; an event says when there is room.
+    Full,
+    /// The connection is closed or closing.
+    Closed,
+}
+
+impl std::fmt::Display for DatagramError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unsupported => f.write_str("the peer takes no datagrams"),
+            Self::TooLarge { most } => write!(f, "a datagram may have {most} bytes now"),
+            Self::Full => f.write_str("too many datagrams wait to be sent"),
+            Self::Closed => f.write_str("the connection is closed"),
+        }
+    }
+}
+
+impl std::error::Error for DatagramError {}
+
 /// What the caller asked for and can't have; nothing closes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -1,6 +1,6 @@
 //! What a connection tells its user, as plain data.
 
-use crate::{error::CloseReason, stream::StreamEvent};
+use crate::{datagram::DatagramEvent, error::CloseReason, stream::StreamEvent};
 
 /// Something happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,6 +10,8 @@ pub enum Event {
     Connected,
     /// Something happened on a stream.
     Stream(StreamEvent),
+    /// Something happened to datagrams.
+    Datagram(DatagramEvent),
     /// The connection has ended; nothing follows.
     Closed(CloseReason),
 }

@@ -105,6 +105,7 @@ mod cid;
 mod flow;
 mod stream;
 mod crypto_stream;
+mod datagram;
 mod event;
 mod stats;
 mod config;
@@ -117,10 +118,11 @@ pub mod fuzzing;
 pub use config::{Config, ConfigError, MAX_DATAGRAM, MIN_DATAGRAM};
 pub use congestion::CongestionControl;
 pub use connection::{Connection, Output};
+pub use datagram::{DatagramEvent, DatagramId, DatagramSettings, DatagramStats, WhenFull};
 pub use endpoint::{
     Application, Endpoint, EndpointConfig, EndpointStats, Foreign, Handle, Incoming, RetryPolicy,
 };
-pub use error::{ApiError, CloseReason, Error, StreamError};
+pub use error::{ApiError, CloseReason, DatagramError, Error, StreamError};
 pub use event::Event;
 pub use stats::Stats;
 pub use stream::{Fill, Read, StreamEvent};

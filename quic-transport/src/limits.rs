@@ -80,6 +80,9 @@ pub(crate) const SEND_HELD: u64 = 32 << 20;
 /// A frame carries at least so many bytes, if there are as many and something is in flight to wait for.
 pub(crate) const LEAST_FRAGMENT: u64 = 32;
 
+/// What has become of datagrams that were sent, for an application that doesn't ask; the oldest go.
+pub(crate) const DATAGRAM_OUTCOMES: usize = 65_536;
+
 /// CRYPTO data that is held ahead of what TLS has read.
 pub(crate) const CRYPTO_BUFFER: u64 = 64 << 10;
 /// The longest ClientHello, in bytes: post-quantum key shares and tickets fit several times.

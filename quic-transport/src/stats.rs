@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::datagram::DatagramStats;
+
 /// What a connection has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -32,6 +34,8 @@ pub struct Stats {
     pub acks_sent: u64,
     /// ACK frames received.
     pub acks_received: u64,
+    /// DATAGRAM frames: the application's own datagrams.
+    pub datagram_frames: DatagramStats,
     /// From the first packet to the end of the handshake.
     pub handshake_time: Option<Duration>,
     /// The smoothed round-trip time.

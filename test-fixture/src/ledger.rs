@@ -1,7 +1,7 @@
 //! The checker of a requirements ledger: each rule of an RFC names the tests that show it, or the reason why none does.
 //!
-//! The ledger is a TOML file of a narrow form, which is all that is read here: tables `[[rfcNNNN]]` with one key a line,
-//! whose values are strings, or arrays of strings on one line.
+//! The ledger is a TOML file of a narrow form, which is all that is read here: tables `[[rfcNNNN]]`, or
+//! `[[draft-ietf-wg-name-NN]]`, with one key a line, whose values are strings, or arrays of strings on one line.
 //!
 //! ```toml
 //! [[rfc9000]]
@@ -37,7 +37,7 @@ const GAP: &str = "not implemented";
 pub struct Requirement {
     /// Where its table begins, counted from 1.
     pub line: usize,
-    /// The RFC, as in `rfc9000`.
+    /// The RFC or draft, as in `rfc9000`.
     pub rfc: String,
     /// The section, as in `4.1` or `A.3`.
     pub section: String,
@@ -155,9 +155,8 @@ pub fn check(text: &str, root: &Path) -> Result<BTreeMap<String, Counts>, String
 
 fn faults_of(entry: &Requirement, sources: &mut Sources<'_>) -> Vec<String> {
     let mut faults = Vec::new();
-    let number = entry.rfc.strip_prefix("rfc").unwrap_or_default();
-    if number.is_empty() || !number.bytes().all(|b| b.is_ascii_digit()) {
-        faults.push(format!("[[{}]] is no RFC", entry.rfc));
+    if !is_document(&entry.rfc) {
+        faults.push(format!("[[{}]] is no RFC and no draft", entry.rfc));
     }
     if !is_section(&entry.section) {
         faults.push(format!("{:?} is no section", entry.section));
@@ -177,6 +176,16 @@ fn faults_of(entry: &Requirement, sources: &mut Sources<'_>) -> Vec<String> {
         }
     }
     faults
+}
+
+/// `rfc` and a number, or `draft-` and words that end with a number.
+fn is_document(name: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let is_word = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    name.strip_prefix("rfc").is_some_and(is_number)
+        || name.strip_prefix("draft-").is_some_and(|draft| {
+            draft.bytes().all(is_word) && draft.rsplit('-').next().is_some_and(is_number)
+        })
 }
 
 /// Numbers with dots between them, the first of which may be the letter of an appendix.

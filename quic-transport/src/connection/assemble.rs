@@ -226,6 +226,7 @@ impl Connection {
             || self.remote_cids.is_owing()
             || self.path.responses.next().is_some()
             || self.streams.has_pending_frames()
+            || self.datagrams.outgoing.is_pending()
     }
 
     /// A probe of the path's MTU is a batch of its own.

@@ -10,7 +10,7 @@ use crate::{
     error::Error,
     tls::Phase,
     transmit::Space,
-    wire::{AllowedFrames, ConnectionId, Frame, Frames, Level},
+    wire::{AllowedFrames, ConnectionId, Encode as _, Frame, Frames, Level, TransportErrorCode},
 };
 
 /// Bytes of frames in two packets of the usual size.
@@ -135,6 +135,17 @@ impl Connection {
             | Frame::NewToken { .. }
             | Frame::DataBlocked { .. }
             | Frame::StreamsBlocked { .. } => self.on_rare_frame(frame, carrier),
+            Frame::Datagram { data } => {
+                self.datagrams
+                    .incoming
+                    .on_datagram(frame.frame_type(), frame.size(), data)
+            }
+            // Nothing says that we know these.
+            Frame::ImmediateAck | Frame::AckFrequency { .. } | Frame::ResetStreamAt { .. } => {
+                let code = TransportErrorCode::FRAME_ENCODING_ERROR;
+                let reason = "the frame type is unknown";
+                Err(Error::new(code, frame.frame_type(), reason))
+            }
         }
     }
 

@@ -16,14 +16,17 @@ use quic_common::{Ecn, Writer};
 
 use super::{
     Connection,
+    datagrams::frames_of_packet,
     life::Farewell,
     rare::RareFrames,
     space::{SpaceOf as _, SpaceState},
 };
 use crate::{
     ack::ReceivedPackets,
+    datagram::OutgoingDatagrams,
     limits::ACK_RANGES_SENT,
     recovery::{PacketFlags, SentPacket},
+    stream::Streams,
     tls::TAG_LENGTH,
     transmit::{PacketWriter, SentFrame, Space, Written},
     wire::{
@@ -378,7 +381,14 @@ impl Connection {
                     new_token: &mut self.new_token,
                 };
                 rare.write(&mut writer);
-                self.streams.write(&mut writer);
+                if self.datagrams.outgoing.is_pending() {
+                    let room =
+                        frames_of_packet(self.path.mtu.current(), &self.remote_cids.current());
+                    let datagrams = &mut self.datagrams.outgoing;
+                    write_data(&mut writer, &mut self.streams, datagrams, room);
+                } else {
+                    self.streams.write(&mut writer);
+                }
             }
         }
         let wants_ping = *probes > 0 || (!writer.is_empty() && sent.wants_ping());
@@ -389,6 +399,23 @@ impl Connection {
             writer.padding(least - writer.len());
         }
         Some(writer.finish())
+    }
+}
+
+/// Writes datagrams and streams, in turn first when both have something; `room` is what an empty packet has.
+#[inline(never)] // Most connections have no datagrams.
+fn write_data(
+    writer: &mut PacketWriter<'_>,
+    streams: &mut Streams,
+    datagrams: &mut OutgoingDatagrams,
+    room: usize,
+) {
+    if datagrams.take_turn(streams.has_pending_frames()) {
+        datagrams.write(writer, room);
+        streams.write(writer);
+    } else {
+        streams.write(writer);
+        datagrams.write(writer, room);
     }
 }
 

@@ -31,6 +31,7 @@ impl Connection {
                 self.remote_cids.on_retire_acked(sequence);
             }
             SentFrame::NewToken => self.new_token.on_acked(),
+            SentFrame::Datagram { id } => self.datagrams.outgoing.on_acked(id),
             SentFrame::NewConnectionId { .. }
             | SentFrame::PathResponse
             | SentFrame::HandshakeDone
@@ -60,6 +61,7 @@ impl Connection {
             SentFrame::RetireConnectionId { sequence } => self.remote_cids.on_retire_lost(sequence),
             SentFrame::HandshakeDone => self.owes_handshake_done = true,
             SentFrame::NewToken => self.new_token.owe(),
+            SentFrame::Datagram { id } => self.datagrams.outgoing.on_lost(id),
             // A response is sent once (RFC 9000, 13.3); a newer ACK or probe takes the place of the lost one.
             SentFrame::Ack { .. }
             | SentFrame::PathResponse

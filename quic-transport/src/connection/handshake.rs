@@ -159,6 +159,9 @@ impl Connection {
         self.peer.ack_delay_exponent = parameters.ack_delay_exponent;
         self.peer.cid_limit = parameters.active_connection_id_limit;
         self.idle.negotiate(parameters.max_idle_timeout);
+        self.datagrams
+            .outgoing
+            .set_peer_limit(parameters.max_datagram_frame_size);
         self.path.mtu.limit(parameters.max_udp_payload_size.into());
         self.streams.set_peer_limits(PeerLimits {
             data: parameters.initial_max_data,

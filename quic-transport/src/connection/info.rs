@@ -98,14 +98,18 @@ impl Connection {
             congestion_window: self.path.controller.window(),
             bytes_in_flight: self.path.controller.in_flight(),
             path_mtu: self.path.mtu.current(),
+            datagram_frames: self.datagrams.stats(),
             ..self.stats
         }
     }
 
     /// What the connection counts for in a budget of memory, in bytes: what its streams hold, and a share at least of
     /// what the peer may make them hold.
-    pub(crate) const fn memory(&self) -> u64 {
-        self.streams.memory().saturating_add(CONNECTION_MEMORY)
+    pub(crate) fn memory(&self) -> u64 {
+        self.streams
+            .memory()
+            .saturating_add(self.datagrams.memory())
+            .saturating_add(CONNECTION_MEMORY)
     }
 
     /// Whether receive windows that are used fast grow.
@@ -119,13 +123,16 @@ impl Connection {
         if let Some(event) = self.events.pop_front() {
             return Some(event);
         }
-        self.streams.next_event().map(Event::Stream)
+        if let Some(event) = self.streams.next_event() {
+            return Some(Event::Stream(event));
+        }
+        self.datagrams.next_event().map(Event::Datagram)
     }
 
     /// Whether [`Connection::next_event`] has something to tell.
     #[must_use]
     pub fn has_events(&self) -> bool {
-        !self.events.is_empty() || self.streams.has_event()
+        !self.events.is_empty() || self.streams.has_event() || self.datagrams.has_event()
     }
 
     /// What a router of datagrams has to learn.

@@ -15,6 +15,7 @@ mod space;
 mod keys;
 mod info;
 mod streams;
+mod datagrams;
 mod tokens;
 mod close;
 mod fate;
@@ -50,6 +51,7 @@ pub(crate) use self::{output::Step, start::ServerStart};
 use crate::{
     cid::{LocalCids, RemoteCids},
     config::Config,
+    datagram::Datagrams,
     event::Event,
     path::Path,
     recovery::{Acked, LossTimer, Lost},
@@ -80,6 +82,7 @@ pub struct Connection {
     remote_cids: RemoteCids,
     peer: Peer,
     streams: Streams,
+    datagrams: Datagrams,
     /// Receive windows grow when they are used fast; not while memory is short.
     may_grow: bool,
     idle: Idle,

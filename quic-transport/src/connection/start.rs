@@ -20,6 +20,7 @@ use super::{
 use crate::{
     cid::{LocalCids, RemoteCids},
     config::Config,
+    datagram::Datagrams,
     error::ApiError,
     limits::ACTIVE_CIDS,
     path::Path,
@@ -187,6 +188,7 @@ impl Connection {
             remote_cids: RemoteCids::new(peer_cid),
             peer: Peer::default(),
             streams: Streams::new(side, config.streams()),
+            datagrams: Datagrams::new(&config.datagrams),
             may_grow: true,
             idle: Idle::new(config.idle_timeout, now),
             drop_old_keys_at: None,
@@ -217,6 +219,7 @@ fn parameters(config: &Config, cid: ConnectionId) -> TransportParameters {
         max_ack_delay: config.max_ack_delay,
         active_connection_id_limit: ACTIVE_CIDS,
         initial_scid: Some(cid),
+        max_datagram_frame_size: config.datagrams.max_frame_size.into(),
         // We don't follow a peer to another address.
         disable_active_migration: true,
         ..TransportParameters::default()

@@ -11,7 +11,7 @@ use crate::{
     error::CloseReason,
     limits::HALF_OPEN_TIMEOUT,
     recovery::{Expiry, TimerState},
-    transmit::Space,
+    transmit::{SentFrame, Space},
 };
 
 /// Packets that a probe timeout allows (RFC 9002, 6.2.4).
@@ -176,6 +176,7 @@ impl Connection {
                     .spaces
                     .get(space)
                     .and_then(|state| state.log.get(index))
+                    .filter(SentFrame::is_repeated)
                 {
                     self.on_frame_lost(space, frame);
                 }

@@ -79,6 +79,7 @@ impl Streams {
             | SentFrame::NewToken
             | SentFrame::PathResponse
             | SentFrame::HandshakeDone
+            | SentFrame::Datagram { .. }
             | SentFrame::Ping
             | SentFrame::MtuProbe => {}
         }

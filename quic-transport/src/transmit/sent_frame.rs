@@ -76,6 +76,11 @@ pub(crate) enum SentFrame {
     PathResponse,
     /// HANDSHAKE_DONE.
     HandshakeDone,
+    /// DATAGRAM.
+    Datagram {
+        /// Its number.
+        id: u64,
+    },
     /// PING.
     Ping,
     /// The PING of a packet that probes the path's MTU.
@@ -92,6 +97,11 @@ impl SentFrame {
     #[inline]
     pub(crate) const fn is_ack_eliciting(&self) -> bool {
         !matches!(self, Self::Ack { .. })
+    }
+
+    /// Whether a probe repeats it, since it may have been lost; a datagram is sent once (RFC 9221, 5).
+    pub(crate) const fn is_repeated(&self) -> bool {
+        !matches!(self, Self::Datagram { .. })
     }
 
     /// Makes this record stand for `next` too, if both are of the same stream's data and `next` begins where this one

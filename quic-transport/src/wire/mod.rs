@@ -26,15 +26,15 @@ pub use version::Version;
 pub(crate) use ecn_counts::EcnCounts;
 pub(crate) use encode::{Encode, wide};
 pub(crate) use frame::{
-    AckFrame, AllowedFrames, Close, CloseCode, CryptoHeader, Frame, Frames, OutgoingAck,
-    StreamHeader,
+    AckFrame, AllowedFrames, Close, CloseCode, CryptoHeader, DatagramHeader, Frame, Frames,
+    OutgoingAck, StreamHeader,
 };
 pub(crate) use level::Level;
 pub(crate) use malformed::Malformed;
 pub(crate) use packet::{
-    LongHeader, PacketHeader, PacketKind, Retry, RetryHeader, ShortHeader, VersionNegotiation,
-    has_reserved_bits, key_phase_bit, parse_header, parse_short_cid, supported_versions,
-    write_length,
+    LongHeader, MOST_SHORT_OVERHEAD, PacketHeader, PacketKind, Retry, RetryHeader, ShortHeader,
+    VersionNegotiation, has_reserved_bits, key_phase_bit, parse_header, parse_short_cid,
+    supported_versions, write_length,
 };
 pub(crate) use packet_number::PacketNumber;
 pub(crate) use reset_token::ResetToken;

@@ -183,6 +183,30 @@ pub fn handshake_done() -> Vec<u8> {
     vec![0x1e]
 }
 
+/// IMMEDIATE_ACK.
+#[must_use]
+pub fn immediate_ack() -> Vec<u8> {
+    vec![0x1f]
+}
+
+/// ACK_FREQUENCY, with its delay in microseconds.
+#[must_use]
+pub fn ack_frequency(sequence: u64, threshold: u64, max_delay: u64, reordering: u64) -> Vec<u8> {
+    numbers(0xaf, &[sequence, threshold, max_delay, reordering])
+}
+
+/// RESET_STREAM_AT.
+#[must_use]
+pub fn reset_stream_at(id: u64, code: u64, final_size: u64, reliable_size: u64) -> Vec<u8> {
+    numbers(0x24, &[id, code, final_size, reliable_size])
+}
+
+/// DATAGRAM with a length.
+#[must_use]
+pub fn datagram(data: &[u8]) -> Vec<u8> {
+    with_bytes(numbers(0x31, &[]), data)
+}
+
 /// A frame type and the integers after it.
 #[must_use]
 pub fn numbers(kind: u64, values: &[u64]) -> Vec<u8> {

@@ -36,6 +36,14 @@ pub const ACTIVE_CID_LIMIT: u64 = 0x0e;
 pub const INITIAL_SOURCE_CID: u64 = 0x0f;
 /// retry_source_connection_id
 pub const RETRY_SOURCE_CID: u64 = 0x10;
+/// reset_stream_at
+pub const RESET_STREAM_AT: u64 = 0x1d;
+/// max_datagram_frame_size
+pub const MAX_DATAGRAM_FRAME_SIZE: u64 = 0x20;
+/// grease_quic_bit
+pub const GREASE_QUIC_BIT: u64 = 0x2ab2;
+/// min_ack_delay
+pub const MIN_ACK_DELAY: u64 = 0xff04_de1b;
 
 /// A list of parameters in the order in which they are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -45,7 +45,7 @@ pub struct SeenPacket {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(
     missing_docs,
-    reason = "the fields are named as in RFC 9000, section 19"
+    reason = "the fields are named as in RFC 9000, section 19, and in the extensions"
 )]
 pub enum SeenFrame {
     Padding {
@@ -114,6 +114,22 @@ pub enum SeenFrame {
     PathResponse([u8; 8]),
     Close(SeenClose),
     HandshakeDone,
+    ImmediateAck,
+    AckFrequency {
+        sequence: u64,
+        threshold: u64,
+        max_delay: u64,
+        reordering: u64,
+    },
+    ResetStreamAt {
+        id: u64,
+        code: u64,
+        final_size: u64,
+        reliable_size: u64,
+    },
+    Datagram {
+        data: Vec<u8>,
+    },
 }
 
 /// A CONNECTION_CLOSE frame.
@@ -214,6 +230,34 @@ fn frame(kind: u64, reader: &mut Reader<'_>) -> SeenFrame {
             reason: bytes(reader),
         }),
         0x1e => SeenFrame::HandshakeDone,
+        _ => extension(kind, reader),
+    }
+}
+
+fn extension(kind: u64, reader: &mut Reader<'_>) -> SeenFrame {
+    match kind {
+        0x1f => SeenFrame::ImmediateAck,
+        0x24 => SeenFrame::ResetStreamAt {
+            id: number(reader),
+            code: number(reader),
+            final_size: number(reader),
+            reliable_size: number(reader),
+        },
+        0x30 => {
+            let length = reader.remaining();
+            SeenFrame::Datagram {
+                data: reader.bytes(length).unwrap().to_vec(),
+            }
+        }
+        0x31 => SeenFrame::Datagram {
+            data: bytes(reader),
+        },
+        0xaf => SeenFrame::AckFrequency {
+            sequence: number(reader),
+            threshold: number(reader),
+            max_delay: number(reader),
+            reordering: number(reader),
+        },
         _ => panic!("frame type {kind:#x} is not known"),
     }
 }

@@ -133,7 +133,11 @@ fn deliver(streams: &mut Streams, payload: &[u8]) -> Result<(), Error> {
             | Frame::PathChallenge { .. }
             | Frame::PathResponse { .. }
             | Frame::ConnectionClose(_)
-            | Frame::HandshakeDone => panic!("{frame:?} is not of streams"),
+            | Frame::HandshakeDone
+            | Frame::ImmediateAck
+            | Frame::AckFrequency { .. }
+            | Frame::ResetStreamAt { .. }
+            | Frame::Datagram { .. } => panic!("{frame:?} is not of streams"),
         }
     }
     Ok(())

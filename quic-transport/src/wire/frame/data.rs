@@ -1,12 +1,14 @@
-//! The headers of the frames that carry bytes: STREAM ([RFC 9000, section 19.8](https://www.rfc-editor.org/rfc/rfc9000#section-19.8))
-//! and CRYPTO (19.6).
+//! The headers of the frames that carry bytes: STREAM ([RFC 9000, section 19.8](https://www.rfc-editor.org/rfc/rfc9000#section-19.8)),
+//! CRYPTO (19.6) and DATAGRAM ([RFC 9221, section 4](https://www.rfc-editor.org/rfc/rfc9221#section-4)).
 //!
 //! Only the header is encoded here: the bytes are copied behind it straight from where they are kept.
 
 use quic_common::{MAX_VARINT, Reader, Writer, varint_size};
 
 use super::Frame;
-use super::types::{CRYPTO, STREAM, STREAM_FIN, STREAM_LENGTH, STREAM_OFFSET};
+use super::types::{
+    CRYPTO, DATAGRAM, DATAGRAM_LENGTH, STREAM, STREAM_FIN, STREAM_LENGTH, STREAM_OFFSET,
+};
 use crate::wire::code::TransportErrorCode;
 use crate::wire::encode::{Encode, wide};
 use crate::wire::malformed::Malformed;
@@ -165,6 +167,53 @@ impl Encode for CryptoHeader {
     }
 }
 
+/// A DATAGRAM frame without its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DatagramHeader {
+    /// Bytes of data; `None` when it goes on to the end of the packet, and nothing may follow.
+    length: Option<usize>,
+}
+
+impl DatagramHeader {
+    /// The header with a length field, behind which other frames may follow.
+    pub(crate) const fn with_length(length: usize) -> Self {
+        Self {
+            length: Some(length),
+        }
+    }
+
+    /// The frame for `length` bytes of data in `room` bytes, and how many bytes of padding have to precede it.
+    ///
+    /// The length field is left out when there is no room for it: the frame then ends the packet. `None` when the data
+    /// doesn't fit.
+    pub(crate) fn fit(room: usize, length: usize) -> Option<(Self, usize)> {
+        let header = Self::with_length(length);
+        if header.size().checked_add(length)? <= room {
+            return Some((header, 0));
+        }
+        let spare = room.checked_sub(length.checked_add(1)?)?;
+        Some((Self { length: None }, spare))
+    }
+}
+
+impl Encode for DatagramHeader {
+    fn size(&self) -> usize {
+        1 + self.length.map_or(0, |length| varint_size(wide(length)))
+    }
+
+    fn encode(&self, writer: &mut Writer<'_>) {
+        match self.length {
+            Some(length) => {
+                writer.varint(DATAGRAM_LENGTH);
+                writer.varint(wide(length));
+            }
+            None => {
+                writer.varint(DATAGRAM);
+            }
+        }
+    }
+}
+
 /// Decodes what follows the type of a CRYPTO frame.
 pub(super) fn decode_crypto<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, Malformed> {
     let offset = reader.varint()?;
@@ -183,7 +232,7 @@ pub(super) fn decode_crypto<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, Ma
 mod tests {
     use quic_common::{MAX_VARINT, Random, Reader, Writer};
 
-    use super::{CryptoHeader, StreamHeader, decode_crypto, decode_stream};
+    use super::{CryptoHeader, DatagramHeader, StreamHeader, decode_crypto, decode_stream};
     use crate::wire::code::TransportErrorCode;
     use crate::wire::encode::Encode;
     use crate::wire::frame::{Frame, Frames};
@@ -277,6 +326,29 @@ mod tests {
                 let frame = Frames::new(&packet).unwrap().next().unwrap();
                 let data = &vec![7; header.length][..];
                 assert_eq!(frame, Ok(Frame::Crypto { offset: 70, data }));
+            }
+        }
+    }
+
+    /// RFC 9221, 4: the frame that leaves out its length extends to the end of the packet.
+    #[test]
+    fn a_datagram_without_room_for_its_length_ends_the_packet() {
+        for length in [0, 1, 62, 63, 64, 1000] {
+            let data = vec![7; length];
+            for room in 0..length + 5 {
+                let Some((header, padding)) = DatagramHeader::fit(room, length) else {
+                    assert!(room < 1 + length);
+                    continue;
+                };
+                let mut packet = vec![0; padding];
+                packet.resize(padding + header.size(), 0);
+                let start = write(&header, &mut packet[padding..]);
+                assert_eq!(start, header.size());
+                packet.extend_from_slice(&data);
+                assert!(packet.len() <= room);
+                assert!(header.length.is_some() || packet.len() == room);
+                let last = Frames::new(&packet).unwrap().last().unwrap();
+                assert_eq!(last, Ok(Frame::Datagram { data: &data }));
             }
         }
     }

@@ -1,6 +1,6 @@
 //! From a packet's payload to frames.
 
-use quic_common::{Reader, varint_size};
+use quic_common::{Reader, Truncated, varint_size};
 
 use super::types;
 use super::{AckFrame, Close, Frame, data};
@@ -122,20 +122,62 @@ fn decode_other<'a>(
             Frame::ConnectionClose(Close::decode(rest, frame_type)?)
         }
         types::HANDSHAKE_DONE => Frame::HandshakeDone,
-        _ => return Err(unknown_type(whole)),
+        types::IMMEDIATE_ACK => Frame::ImmediateAck,
+        types::RESET_STREAM_AT => reset_stream_at(rest)?,
+        types::DATAGRAM => Frame::Datagram {
+            data: rest.bytes(rest.remaining())?,
+        },
+        types::DATAGRAM_LENGTH => Frame::Datagram {
+            data: rest.length_prefixed()?,
+        },
+        _ => {
+            *rest = whole;
+            return decode_long_type(rest);
+        }
     })
 }
 
-/// Why a frame of a type that has no decoder is malformed: no type that we know takes more than one byte.
-fn unknown_type(mut whole: Reader<'_>) -> Malformed {
-    let before = whole.remaining();
-    match whole.varint() {
-        Ok(frame_type) if varint_size(frame_type) < before - whole.remaining() => {
-            Malformed::protocol(frame_type, "the frame type isn't in its shortest form")
-        }
-        Ok(frame_type) => Malformed::frame(frame_type, "the frame type is unknown"),
-        Err(_truncated) => Malformed::frame(0, "the frame type is cut short"),
+/// Decodes a frame whose type isn't one of a single byte that we know: there is one with more.
+fn decode_long_type<'a>(rest: &mut Reader<'a>) -> Result<Frame<'a>, Malformed> {
+    let before = rest.remaining();
+    let Ok(frame_type) = rest.varint() else {
+        return Err(Malformed::frame(0, "the frame type is cut short"));
+    };
+    if varint_size(frame_type) < before - rest.remaining() {
+        let reason = "the frame type isn't in its shortest form";
+        return Err(Malformed::protocol(frame_type, reason));
     }
+    if frame_type != types::ACK_FREQUENCY {
+        return Err(Malformed::frame(frame_type, "the frame type is unknown"));
+    }
+    ack_frequency(rest)
+        .map_err(|_truncated| Malformed::frame(types::ACK_FREQUENCY, "the frame is cut short"))
+}
+
+fn ack_frequency<'a>(rest: &mut Reader<'a>) -> Result<Frame<'a>, Truncated> {
+    Ok(Frame::AckFrequency {
+        sequence: rest.varint()?,
+        threshold: rest.varint()?,
+        max_delay: rest.varint()?,
+        reordering: rest.varint()?,
+    })
+}
+
+/// draft-ietf-quic-reliable-stream-reset-10, 4.
+fn reset_stream_at<'a>(rest: &mut Reader<'a>) -> Result<Frame<'a>, Malformed> {
+    let id = stream_id(rest)?;
+    let code = rest.varint()?;
+    let final_size = rest.varint()?;
+    let reliable_size = rest.varint()?;
+    if reliable_size > final_size {
+        return Err(Malformed::frame(0, "a reliable size over the final size"));
+    }
+    Ok(Frame::ResetStreamAt {
+        id,
+        code,
+        final_size,
+        reliable_size,
+    })
 }
 
 /// Takes the whole run of padding.
@@ -260,8 +302,8 @@ mod tests {
     /// PROTOCOL_VIOLATION.
     #[test]
     fn frame_types_are_known_and_short() {
-        assert_eq!(error(&[0x1f]), (Code::FRAME_ENCODING_ERROR, 0x1f));
-        assert_eq!(error(&[0x1f, 0, 0]), (Code::FRAME_ENCODING_ERROR, 0x1f));
+        assert_eq!(error(&[0x20]), (Code::FRAME_ENCODING_ERROR, 0x20));
+        assert_eq!(error(&[0x20, 0, 0]), (Code::FRAME_ENCODING_ERROR, 0x20));
         assert_eq!(error(&[1, 0x3f]), (Code::FRAME_ENCODING_ERROR, 0x3f));
         assert_eq!(error(&[0x40, 0x40]), (Code::FRAME_ENCODING_ERROR, 0x40));
         for ping in [
@@ -282,7 +324,7 @@ mod tests {
 
     #[test]
     fn nothing_follows_a_malformed_frame() {
-        assert_eq!(frames(&[0x1f, 1, 1]).len(), 1);
+        assert_eq!(frames(&[0x20, 1, 1]).len(), 1);
         assert_eq!(frames(&[1, 0x10]).len(), 2);
         assert_eq!(error(&[1, 0x10]), (Code::FRAME_ENCODING_ERROR, 0x10));
     }
@@ -325,6 +367,47 @@ mod tests {
         }
     }
 
+    /// draft-ietf-quic-reliable-stream-reset-10, 4: a Reliable Size over the Final Size MUST be a FRAME_ENCODING_ERROR.
+    #[test]
+    fn a_reliable_size_is_within_the_final_size() {
+        assert!(frames(&[0x24, 4, 1, 3, 3])[0].is_ok());
+        assert_eq!(
+            error(&[0x24, 4, 1, 3, 4]),
+            (Code::FRAME_ENCODING_ERROR, 0x24)
+        );
+    }
+
+    /// RFC 9221, 4: without a length the data goes on to the end of the packet; it may be empty.
+    #[test]
+    fn a_datagram_ends_at_its_length_or_with_the_packet() {
+        let datagram = |data| Ok(Frame::Datagram { data });
+        assert_eq!(frames(&[0x30, 1, 0]), [datagram(&[1, 0])]);
+        assert_eq!(frames(&[0x30]), [datagram(&[])]);
+        assert_eq!(
+            frames(&[0x31, 1, 7, 0x31, 0, 1]),
+            [datagram(&[7]), datagram(&[]), Ok(Frame::Ping)]
+        );
+    }
+
+    /// draft-ietf-quic-ack-frequency-14, 4: the one frame whose type takes two bytes.
+    #[test]
+    fn every_cut_of_an_ack_frequency_is_malformed() {
+        let whole = [0x40, 0xaf, 1, 0x41, 0x00, 0x43, 0xe8, 3, 1];
+        let frame = Frame::AckFrequency {
+            sequence: 1,
+            threshold: 256,
+            max_delay: 1000,
+            reordering: 3,
+        };
+        assert_eq!(frames(&whole), [Ok(frame), Ok(Frame::Ping)]);
+        for length in 2..whole.len() - 1 {
+            let cut = (Code::FRAME_ENCODING_ERROR, 0xaf);
+            assert_eq!(error(&whole[..length]), cut, "{length}");
+        }
+        assert_eq!(error(&[0x80, 0, 0, 0xaf]), (Code::PROTOCOL_VIOLATION, 0xaf));
+        assert_eq!(error(&[0x40, 0xb0]), (Code::FRAME_ENCODING_ERROR, 0xb0));
+    }
+
     #[test]
     fn closes_may_have_any_code_and_words() {
         let mut payload = vec![0x1d];
@@ -340,7 +423,7 @@ mod tests {
     /// Every prefix of a payload of one frame that has fields is a truncated frame.
     #[test]
     fn every_cut_of_a_frame_is_malformed() {
-        let whole: [&[u8]; 14] = [
+        let whole: [&[u8]; 16] = [
             &[0x02, 9, 0, 1, 0, 1, 1],
             &[0x03, 9, 0, 0, 0, 1, 2, 3],
             &[0x04, 4, 1, 2],
@@ -357,6 +440,8 @@ mod tests {
             &[0x1b, 1, 2, 3, 4, 5, 6, 7, 8],
             &[0x1c, 1, 0, 2, 1, 2],
             &[0x1d, 1, 2, 1, 2],
+            &[0x24, 4, 1, 3, 2],
+            &[0x31, 2, 1, 2],
         ];
         for payload in whole {
             assert!(matches!(frames(payload)[..], [Ok(_)]), "{payload:?}");
@@ -378,7 +463,7 @@ mod tests {
         for _ in 0..100_000 {
             let mut payload = vec![0; usize::try_from(1 + random.below(60)).unwrap()];
             random.fill(&mut payload);
-            payload[0] %= 0x1f;
+            payload[0] %= 0x20;
             let all = frames(&payload);
             assert!(all.len() <= payload.len());
             for frame in &all {

@@ -3,7 +3,7 @@
 
 use quic_common::{Writer, varint_size};
 
-use super::{AckFrame, AckRanges, CryptoHeader, Frame, OutgoingAck, StreamHeader};
+use super::{AckFrame, AckRanges, CryptoHeader, DatagramHeader, Frame, OutgoingAck, StreamHeader};
 use crate::wire::encode::{Encode, wide};
 
 impl Encode for Frame<'_> {
@@ -11,7 +11,7 @@ impl Encode for Frame<'_> {
     fn size(&self) -> usize {
         match self {
             Self::Padding { length } => *length,
-            Self::Ping | Self::HandshakeDone => 1,
+            Self::Ping | Self::HandshakeDone | Self::ImmediateAck => 1,
             Self::Ack(ack) => outgoing(ack).map_or(0, |ack| ack.size()),
             Self::ResetStream {
                 id,
@@ -54,6 +54,19 @@ impl Encode for Frame<'_> {
             Self::RetireConnectionId { sequence } => varints(&[*sequence]),
             Self::PathChallenge { .. } | Self::PathResponse { .. } => 9,
             Self::ConnectionClose(close) => close.size(),
+            Self::AckFrequency {
+                sequence,
+                threshold,
+                max_delay,
+                reordering,
+            } => 1 + varints(&[*sequence, *threshold, *max_delay, *reordering]),
+            Self::ResetStreamAt {
+                id,
+                code,
+                final_size,
+                reliable_size,
+            } => varints(&[id.value(), *code, *final_size, *reliable_size]),
+            Self::Datagram { data } => DatagramHeader::with_length(data.len()).size() + data.len(),
         }
     }
 
@@ -84,17 +97,14 @@ impl Frame<'_> {
             Self::Padding { .. }
             | Self::Ping
             | Self::HandshakeDone
+            | Self::ImmediateAck
             | Self::Ack(_)
             | Self::ConnectionClose(_) => {}
             Self::ResetStream {
                 id,
                 code,
                 final_size,
-            } => {
-                writer.varint(id.value());
-                writer.varint(*code);
-                writer.varint(*final_size);
-            }
+            } => put(writer, &[id.value(), *code, *final_size]),
             Self::StopSending { id, code: value }
             | Self::MaxStreamData { id, limit: value }
             | Self::StreamDataBlocked { id, limit: value } => {
@@ -116,9 +126,9 @@ impl Frame<'_> {
                 writer.varint(wide(data.len()));
                 writer.bytes(data);
             }
-            Self::NewToken { token } => {
-                writer.varint(wide(token.len()));
-                writer.bytes(token);
+            Self::NewToken { token: data } | Self::Datagram { data } => {
+                writer.varint(wide(data.len()));
+                writer.bytes(data);
             }
             Self::MaxData { limit: value }
             | Self::MaxStreams { limit: value, .. }
@@ -142,7 +152,25 @@ impl Frame<'_> {
             Self::PathChallenge { data } | Self::PathResponse { data } => {
                 writer.bytes(data);
             }
+            Self::AckFrequency {
+                sequence,
+                threshold,
+                max_delay,
+                reordering,
+            } => put(writer, &[*sequence, *threshold, *max_delay, *reordering]),
+            Self::ResetStreamAt {
+                id,
+                code,
+                final_size,
+                reliable_size,
+            } => put(writer, &[id.value(), *code, *final_size, *reliable_size]),
         }
+    }
+}
+
+fn put(writer: &mut Writer<'_>, fields: &[u64]) {
+    for field in fields {
+        writer.varint(*field);
     }
 }
 
@@ -158,7 +186,7 @@ fn outgoing<'a>(ack: &AckFrame<'a>) -> Option<OutgoingAck<AckRanges<'a>>> {
 
 #[cfg(test)]
 mod tests {
-    use quic_common::{MAX_VARINT, Random, Writer};
+    use quic_common::{MAX_VARINT, Random, Reader, Writer};
 
     use super::{Encode as _, Frame};
     use crate::wire::cid::ConnectionId;
@@ -180,8 +208,35 @@ mod tests {
         let frames: Vec<_> = Frames::new(&bytes).unwrap().collect();
         assert_eq!(frames, [Ok(*frame)]);
         if !matches!(frame, Frame::Stream { .. }) {
-            assert_eq!(frame.frame_type(), u64::from(bytes[0]));
+            let on_wire = Reader::new(&bytes).varint();
+            assert_eq!(on_wire, Ok(frame.frame_type()));
         }
+    }
+
+    /// One frame of each kind of the extensions.
+    fn random_extensions<'a>(random: &mut Random, bytes: &'a [u8]) -> Vec<Frame<'a>> {
+        let mut value = |max: u64| {
+            let shift = random.below(62);
+            random.below((max >> shift).saturating_add(1))
+        };
+        let id = StreamId::try_from(value(MAX_VARINT)).unwrap();
+        let sequence = value(MAX_VARINT);
+        vec![
+            Frame::ImmediateAck,
+            Frame::AckFrequency {
+                sequence,
+                threshold: value(MAX_VARINT),
+                max_delay: value(MAX_VARINT),
+                reordering: value(MAX_VARINT),
+            },
+            Frame::ResetStreamAt {
+                id,
+                code: value(MAX_VARINT),
+                final_size: sequence,
+                reliable_size: value(sequence),
+            },
+            Frame::Datagram { data: bytes },
+        ]
     }
 
     /// One frame of each kind, with values of all sizes.
@@ -262,6 +317,7 @@ mod tests {
             frames.push(Frame::MaxStreams { direction, limit });
             frames.push(Frame::StreamsBlocked { direction, limit });
         }
+        frames.extend(random_extensions(random, bytes));
         frames
     }
 
@@ -288,7 +344,7 @@ mod tests {
                     *byte &= 0x07;
                 }
             }
-            payload[0] %= 0x1f;
+            payload[0] %= 0x32;
             for frame in Frames::new(&payload).unwrap().map_while(Result::ok) {
                 if let Frame::Ack(ack) = frame {
                     // The ranges need not have been in their shortest form.

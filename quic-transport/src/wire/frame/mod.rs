@@ -18,7 +18,7 @@ use crate::wire::stream_id::{Direction, StreamId};
 pub(crate) use ack::{AckFrame, AckRanges, OutgoingAck};
 pub(crate) use allowed::AllowedFrames;
 pub(crate) use close::{Close, CloseCode};
-pub(crate) use data::{CryptoHeader, StreamHeader};
+pub(crate) use data::{CryptoHeader, DatagramHeader, StreamHeader};
 pub(crate) use decode::Frames;
 
 /// One frame, borrowed from the packet that it came in or from what it is to be made of.
@@ -140,10 +140,39 @@ pub(crate) enum Frame<'a> {
     ConnectionClose(Close<'a>),
     /// The server has confirmed the handshake.
     HandshakeDone,
+    /// Asks for an acknowledgment at once.
+    ImmediateAck,
+    /// Asks for more or fewer acknowledgments.
+    AckFrequency {
+        /// Its number: the frame with the highest counts.
+        sequence: u64,
+        /// Ack-eliciting packets that need not be acknowledged at once.
+        threshold: u64,
+        /// The longest that an acknowledgment may be held back, in microseconds.
+        max_delay: u64,
+        /// By how much packet numbers may be out of order before that is told; 0 for never.
+        reordering: u64,
+    },
+    /// The sender gives up its part of a stream, but for the beginning.
+    ResetStreamAt {
+        /// The stream.
+        id: StreamId,
+        /// The application's code.
+        code: u64,
+        /// Bytes that the sender has used of its flow control credit.
+        final_size: u64,
+        /// Bytes that are delivered nevertheless; at most `final_size`.
+        reliable_size: u64,
+    },
+    /// Bytes that belong to no stream and are sent once.
+    Datagram {
+        /// The bytes.
+        data: &'a [u8],
+    },
 }
 
 impl Frame<'_> {
-    /// The type on the wire. For STREAM the flags depend on how it is encoded: this is as our encoder would.
+    /// The type on the wire. For STREAM and DATAGRAM it depends on how they are encoded: this is as our encoder would.
     pub(crate) const fn frame_type(&self) -> u64 {
         match self {
             Self::Padding { .. } => types::PADDING,
@@ -178,6 +207,10 @@ impl Frame<'_> {
             Self::PathResponse { .. } => types::PATH_RESPONSE,
             Self::ConnectionClose(close) => close.frame_type(),
             Self::HandshakeDone => types::HANDSHAKE_DONE,
+            Self::ImmediateAck => types::IMMEDIATE_ACK,
+            Self::AckFrequency { .. } => types::ACK_FREQUENCY,
+            Self::ResetStreamAt { .. } => types::RESET_STREAM_AT,
+            Self::Datagram { .. } => types::DATAGRAM_LENGTH,
         }
     }
 

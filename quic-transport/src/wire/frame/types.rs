@@ -1,4 +1,5 @@
-//! Frame types, [RFC 9000, section 12.4](https://www.rfc-editor.org/rfc/rfc9000#section-12.4), table 3.
+//! Frame types, [RFC 9000, section 12.4](https://www.rfc-editor.org/rfc/rfc9000#section-12.4), table 3, and those of the
+//! extensions.
 
 pub(super) const PADDING: u64 = 0x00;
 pub(super) const PING: u64 = 0x01;
@@ -33,3 +34,11 @@ pub(super) const PATH_RESPONSE: u64 = 0x1b;
 pub(super) const CONNECTION_CLOSE: u64 = 0x1c;
 pub(super) const APPLICATION_CLOSE: u64 = 0x1d;
 pub(super) const HANDSHAKE_DONE: u64 = 0x1e;
+pub(super) const IMMEDIATE_ACK: u64 = 0x1f;
+pub(super) const RESET_STREAM_AT: u64 = 0x24;
+/// Without a length field.
+pub(super) const DATAGRAM: u64 = 0x30;
+/// With one.
+pub(super) const DATAGRAM_LENGTH: u64 = 0x31;
+/// The only one of two bytes.
+pub(super) const ACK_FREQUENCY: u64 = 0xaf;

@@ -13,4 +13,4 @@ pub(crate) use kind::PacketKind;
 pub(crate) use negotiation::{VersionNegotiation, supported_versions};
 pub(crate) use parse::{parse_header, parse_short_cid};
 pub(crate) use retry::{Retry, RetryHeader};
-pub(crate) use write::{LongHeader, ShortHeader, write_length};
+pub(crate) use write::{LongHeader, MOST_SHORT_OVERHEAD, ShortHeader, write_length};

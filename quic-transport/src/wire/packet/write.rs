@@ -17,8 +17,11 @@ pub(crate) const MAX_LONG_LENGTH: usize = (1 << 14) - 1;
 /// The most bytes of a packet number.
 const MAX_NUMBER_LENGTH: usize = 4;
 
+/// What a short header has at most besides the connection ID.
+pub(crate) const MOST_SHORT_OVERHEAD: usize = 1 + MAX_NUMBER_LENGTH;
+
 /// The longest short header.
-const LONGEST_SHORT: usize = 1 + MAX_CID_LENGTH + MAX_NUMBER_LENGTH;
+const LONGEST_SHORT: usize = MOST_SHORT_OVERHEAD + MAX_CID_LENGTH;
 
 /// The header of an Initial, 0-RTT or Handshake packet.
 #[derive(Clone, Copy, Debug)]

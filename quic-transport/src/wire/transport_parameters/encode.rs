@@ -35,6 +35,17 @@ impl TransportParameters {
         if let Some(cid) = &self.retry_scid {
             put(out, ids::RETRY_SCID, cid.as_slice());
         }
+        if self.reset_stream_at {
+            put(out, ids::RESET_STREAM_AT, &[]);
+            put(out, ids::RESET_STREAM_AT_BEFORE, &[]);
+        }
+        if let Some(delay) = self.min_ack_delay {
+            let micros = u64::try_from(delay.as_micros());
+            put_integer(out, ids::MIN_ACK_DELAY, micros.unwrap_or(0));
+        }
+        if self.grease_quic_bit {
+            put(out, ids::GREASE_QUIC_BIT, &[]);
+        }
         let bytes = grease.to_be_bytes();
         let length = usize::from(bytes[0] % 8);
         put(
@@ -45,7 +56,7 @@ impl TransportParameters {
     }
 
     /// The parameters that are integers, as they stand on the wire.
-    fn integers(&self) -> [(u64, u64); 11] {
+    fn integers(&self) -> [(u64, u64); 12] {
         let milliseconds = |d: std::time::Duration| u64::try_from(d.as_millis());
         let most = quic_common::MAX_VARINT;
         [
@@ -81,6 +92,7 @@ impl TransportParameters {
                 ids::ACTIVE_CONNECTION_ID_LIMIT,
                 self.active_connection_id_limit,
             ),
+            (ids::MAX_DATAGRAM_FRAME_SIZE, self.max_datagram_frame_size),
         ]
     }
 }
@@ -136,7 +148,7 @@ mod tests {
             initial_max_streams_bidi: value(MAX_STREAMS),
             initial_max_streams_uni: value(MAX_STREAMS),
             ack_delay_exponent: u8::try_from(value(20)).unwrap(),
-            max_ack_delay: Duration::from_millis(value((1 << 14) - 1)),
+            max_ack_delay: Duration::from_millis(value((1 << 14) - 1).max(1)),
             disable_active_migration: value(1) == 1,
             preferred_address: is_server.then_some(PreferredAddress {
                 v4: None,
@@ -147,6 +159,10 @@ mod tests {
             active_connection_id_limit: 2 + value(MAX_VARINT - 2),
             initial_scid: Some(cid),
             retry_scid: is_server.then_some(ConnectionId::EMPTY),
+            max_datagram_frame_size: value(MAX_VARINT),
+            reset_stream_at: value(1) == 1,
+            min_ack_delay: (value(1) == 1).then_some(Duration::from_micros(value(1000))),
+            grease_quic_bit: value(1) == 1,
         }
     }
 

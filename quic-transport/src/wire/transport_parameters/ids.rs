@@ -17,6 +17,25 @@ pub(super) const PREFERRED_ADDRESS: u64 = 0x0d;
 pub(super) const ACTIVE_CONNECTION_ID_LIMIT: u64 = 0x0e;
 pub(super) const INITIAL_SCID: u64 = 0x0f;
 pub(super) const RETRY_SCID: u64 = 0x10;
+/// draft-ietf-quic-reliable-stream-reset-10.
+pub(super) const RESET_STREAM_AT: u64 = 0x1d;
+/// The same in earlier drafts, which some peers still speak.
+pub(super) const RESET_STREAM_AT_BEFORE: u64 = 0x17_f758_6d2c_b571;
+/// RFC 9221.
+pub(super) const MAX_DATAGRAM_FRAME_SIZE: u64 = 0x20;
+/// RFC 9287.
+pub(super) const GREASE_QUIC_BIT: u64 = 0x2ab2;
+/// draft-ietf-quic-ack-frequency-14.
+pub(super) const MIN_ACK_DELAY: u64 = 0xff04_de1b;
+
+/// Those of the extensions, which aren't the numbers from 0 on.
+pub(super) const EXTENSIONS: [u64; 5] = [
+    RESET_STREAM_AT,
+    RESET_STREAM_AT_BEFORE,
+    MAX_DATAGRAM_FRAME_SIZE,
+    GREASE_QUIC_BIT,
+    MIN_ACK_DELAY,
+];
 
 /// A number that is reserved to be ignored: 31 * N + 27.
 pub(super) const fn reserved(random: u64) -> u64 {

@@ -53,6 +53,15 @@ pub(crate) struct TransportParameters {
     pub(crate) initial_scid: Option<ConnectionId>,
     /// The source connection ID of the Retry packet; server only.
     pub(crate) retry_scid: Option<ConnectionId>,
+    /// The largest DATAGRAM frame that the sender takes, in bytes with type and length; 0 for none (RFC 9221, 3).
+    pub(crate) max_datagram_frame_size: u64,
+    /// Whether the sender takes RESET_STREAM_AT frames (draft-ietf-quic-reliable-stream-reset-10, 3).
+    pub(crate) reset_stream_at: bool,
+    /// The shortest delay of acknowledgments that the sender can be asked for; it takes ACK_FREQUENCY and IMMEDIATE_ACK
+    /// frames if that is there (draft-ietf-quic-ack-frequency-14, 3). At most `max_ack_delay`.
+    pub(crate) min_ack_delay: Option<Duration>,
+    /// Whether the sender takes packets whose fixed bit is clear (RFC 9287, 3).
+    pub(crate) grease_quic_bit: bool,
 }
 
 /// What an endpoint that sends nothing is taken to have said.
@@ -76,6 +85,10 @@ impl Default for TransportParameters {
             active_connection_id_limit: DEFAULT_ACTIVE_CONNECTION_ID_LIMIT,
             initial_scid: None,
             retry_scid: None,
+            max_datagram_frame_size: 0,
+            reset_stream_at: false,
+            min_ack_delay: None,
+            grease_quic_bit: false,
         }
     }
 }

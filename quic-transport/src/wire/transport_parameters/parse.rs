@@ -83,10 +83,8 @@ impl TransportParameters {
                 self.max_ack_delay = Duration::from_millis(delay);
             }
             ids::DISABLE_ACTIVE_MIGRATION => {
-                if !value.is_empty() {
-                    return Err(Malformed::parameter("disable_active_migration has a value"));
-                }
-                self.disable_active_migration = true;
+                self.disable_active_migration =
+                    flag(value, "disable_active_migration has a value")?;
             }
             ids::PREFERRED_ADDRESS => {
                 self.preferred_address = Some(PreferredAddress::parse(value)?);
@@ -102,18 +100,34 @@ impl TransportParameters {
             }
             ids::INITIAL_SCID => self.initial_scid = Some(cid(value)?),
             ids::RETRY_SCID => self.retry_scid = Some(cid(value)?),
+            ids::RESET_STREAM_AT | ids::RESET_STREAM_AT_BEFORE => {
+                self.reset_stream_at = flag(value, "reset_stream_at has a value")?;
+            }
+            ids::MAX_DATAGRAM_FRAME_SIZE => self.max_datagram_frame_size = integer(value)?,
+            ids::GREASE_QUIC_BIT => {
+                self.grease_quic_bit = flag(value, "grease_quic_bit has a value")?;
+            }
+            ids::MIN_ACK_DELAY => {
+                self.min_ack_delay = Some(Duration::from_micros(integer(value)?));
+            }
             _ => {}
         }
         Ok(())
     }
 
     /// What only the whole shows (RFC 9000, 7.3 and 18.2).
-    const fn check(&self, sender: Side) -> Result<(), Malformed> {
+    fn check(&self, sender: Side) -> Result<(), Malformed> {
         let Some(initial_scid) = &self.initial_scid else {
             return Err(Malformed::parameter(
                 "initial_source_connection_id is missing",
             ));
         };
+        if self
+            .min_ack_delay
+            .is_some_and(|delay| delay > self.max_ack_delay)
+        {
+            return Err(Malformed::parameter("min_ack_delay is over max_ack_delay"));
+        }
         match sender {
             Side::Client => {
                 if self.original_dcid.is_some()
@@ -153,6 +167,15 @@ fn integer(value: &[u8]) -> Result<u64, Malformed> {
         ))
 }
 
+/// A parameter that says all by being there.
+const fn flag(value: &[u8], reason: &'static str) -> Result<bool, Malformed> {
+    if value.is_empty() {
+        Ok(true)
+    } else {
+        Err(Malformed::parameter(reason))
+    }
+}
+
 fn stream_count(value: &[u8]) -> Result<u64, Malformed> {
     let count = integer(value)?;
     if count > MAX_STREAMS {
@@ -176,8 +199,7 @@ struct Seen {
 impl Seen {
     /// Notes a parameter; `false` when it has been there before.
     fn insert(&mut self, id: u64) -> bool {
-        if id <= ids::RETRY_SCID {
-            let bit = 1 << id;
+        if let Some(bit) = known_bit(id) {
             let new = self.known & bit == 0;
             self.known |= bit;
             return new;
@@ -192,6 +214,15 @@ impl Seen {
         }
         true
     }
+}
+
+/// The bit of a parameter that we know: its number, or its place among the extensions.
+fn known_bit(id: u64) -> Option<u32> {
+    if id <= ids::RETRY_SCID {
+        return Some(1 << id);
+    }
+    let place = ids::EXTENSIONS.iter().position(|known| *known == id)?;
+    1_u32.checked_shl(17 + u32::try_from(place).ok()?)
 }
 
 #[cfg(test)]
@@ -282,9 +313,35 @@ mod tests {
         }
     }
 
+    /// draft-ietf-quic-ack-frequency-14, 3: a min_ack_delay over max_ack_delay MUST be a TRANSPORT_PARAMETER_ERROR,
+    /// whichever of them comes first. One is in microseconds, the other in milliseconds.
+    #[test]
+    fn the_least_ack_delay_is_within_the_most() {
+        const LEAST: u64 = 0xff04_de1b;
+        let both = |most, least| [integer(0x0b, most), integer(LEAST, least)];
+        let parsed = parse(Side::Client, &both(3, 3000)).unwrap();
+        assert_eq!(parsed.min_ack_delay, Some(Duration::from_millis(3)));
+        let [most, least] = both(3, 3001);
+        assert!(parse(Side::Client, &[most.clone(), least.clone()]).is_err());
+        assert!(parse(Side::Client, &[least, most]).is_err());
+        assert!(parse(Side::Client, &[integer(LEAST, 25_000)]).is_ok());
+        assert!(parse(Side::Client, &[integer(LEAST, 25_001)]).is_err());
+        assert!(parse(Side::Client, &[integer(LEAST, MAX_VARINT)]).is_err());
+    }
+
+    /// Both numbers of reset_stream_at say the same.
+    #[test]
+    fn earlier_drafts_number_of_reset_stream_at_counts_too() {
+        for id in [0x1d, 0x17_f758_6d2c_b571] {
+            let parsed = parse(Side::Server, &[raw(id, &[])]).unwrap();
+            assert!(parsed.reset_stream_at);
+        }
+        assert!(!parse(Side::Server, &[]).unwrap().reset_stream_at);
+    }
+
     #[test]
     fn values_have_their_exact_length() {
-        for id in (0x03..=0x0b).chain([0x01, 0x0e]) {
+        for id in (0x03..=0x0b).chain([0x01, 0x0e, 0x20, 0xff04_de1b]) {
             // A good value in the longest form, which is allowed, and the same one byte longer and shorter.
             let value = [0xc0, 0, 0, 0, 0, 0, 0, 20, 0];
             let good = &value[..8];
@@ -301,6 +358,10 @@ mod tests {
             assert_eq!(token.is_ok(), length == 16);
             let flag = parse(Side::Server, &[raw(0x0c, &value)]);
             assert_eq!(flag.is_ok(), length == 0);
+            for id in [0x1d, 0x17_f758_6d2c_b571, 0x2ab2] {
+                let flag = parse(Side::Server, &[raw(id, &value)]);
+                assert_eq!(flag.is_ok(), length == 0, "{id:#x}");
+            }
             let cid = parse(Side::Server, &[raw(0x10, &value)]);
             assert_eq!(cid.is_ok(), length <= 20);
         }
@@ -309,12 +370,16 @@ mod tests {
     /// RFC 9000, 7.4: a parameter that comes twice should be a TRANSPORT_PARAMETER_ERROR.
     #[test]
     fn no_parameter_comes_twice() {
-        for id in [0x01, 0x04, 0x0a, 0x20, 31 * 5 + 27, MAX_VARINT] {
+        for id in [0x01, 0x04, 0x0a, 0x20, 0xff04_de1b, 31 * 5 + 27, MAX_VARINT] {
             let once = integer(id, 5);
             assert!(parse(Side::Client, std::slice::from_ref(&once)).is_ok());
             assert!(parse(Side::Client, &[once.clone(), once]).is_err());
         }
         assert!(parse(Side::Client, &[raw(0x0f, &[1; 8])]).is_err());
+        for id in [0x1d, 0x17_f758_6d2c_b571, 0x2ab2] {
+            assert!(parse(Side::Client, &[raw(id, &[])]).is_ok());
+            assert!(parse(Side::Client, &[raw(id, &[]), raw(id, &[])]).is_err());
+        }
     }
 
     /// The limit is on what is remembered, not on what may be sent.
