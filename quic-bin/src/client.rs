@@ -9,14 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use quic_transport::tls;
+use quic_transport::{Config, tls};
 use quic_udp::Socket;
 
 use crate::{
     alpn::Alpn,
     certificate::load_certificates,
     cli::{self, Trust, Upload},
-    download::{Download, Exchange, Timing},
+    download::{Download, Exchange},
     event_loop::EventLoop,
     failure::Failure,
     file_body::FileBody,
@@ -174,15 +174,19 @@ fn try_each(
     let mut last = Failure::new(format!("{}: the name has no address", server.host()));
     for (address, left) in addresses.iter().zip((1..=addresses.len()).rev()) {
         let remaining = deadline.saturating_duration_since(Instant::now());
-        let timing = Timing {
-            handshake: (remaining / u32::try_from(left).unwrap_or(u32::MAX)).max(SHORTEST_WAIT),
-            silence: arguments.timeout,
+        let share = remaining / u32::try_from(left).unwrap_or(u32::MAX);
+        let config = Config {
+            versions: arguments.quic_versions,
+            first_version: arguments.first_version,
+            handshake_timeout: share.max(SHORTEST_WAIT),
+            idle_timeout: arguments.timeout,
+            ..Config::default()
         };
-        let mut download = Download::new(
+        let mut download = Download::with_config(
             *address,
             server.host(),
             tls,
-            timing,
+            config,
             termination.clone(),
             fetches,
         )?

@@ -181,6 +181,7 @@ fn summarize(download: &Download<Check>, bytes: u64, socket: Option<&Socket>) ->
         path_mtu: Some(stats.path_mtu),
         socket: socket.map(Socket::counters),
         buffers: socket.map(|socket| (socket.send_buffer(), socket.receive_buffer())),
+        version: Some(connection.version().to_string()),
         cipher: Some(connection.cipher_suite().to_owned()),
         group: Some(connection.key_exchange_group().to_owned()),
         congestion_control: Some(connection.congestion_control().to_owned()),

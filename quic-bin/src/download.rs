@@ -127,10 +127,30 @@ impl<E: Exchange> Download<E> {
         termination: Termination,
         exchanges: impl IntoIterator<Item = E>,
     ) -> Result<Self, Failure> {
-        let mut config = Config {
+        let config = Config {
             idle_timeout: timing.silence,
             handshake_timeout: timing.handshake,
             ..Config::default()
+        };
+        Self::with_config(remote, name, tls, config, termination, exchanges)
+    }
+
+    /// As [`Download::new`], with these settings of the connection.
+    ///
+    /// # Errors
+    ///
+    /// When the name can't be one, or the system gives no randomness.
+    pub fn with_config(
+        remote: SocketAddr,
+        name: &str,
+        tls: &tls::ClientConfig,
+        mut config: Config,
+        termination: Termination,
+        exchanges: impl IntoIterator<Item = E>,
+    ) -> Result<Self, Failure> {
+        let timing = Timing {
+            handshake: config.handshake_timeout,
+            silence: config.idle_timeout,
         };
         if remote.ip().is_loopback() {
             config.max_datagram = crate::limits::MAX_LOOPBACK_DATAGRAM;

@@ -6,7 +6,7 @@ use mio::Waker;
 use quic_common::{BatchBuffer, Random};
 use quic_http3::Code;
 use quic_transport::{
-    Config, Endpoint, EndpointConfig, Incoming, Output as Step, RetryPolicy,
+    Config, Endpoint, EndpointConfig, Incoming, Output as Step, RetryPolicy, Versions,
     tls::{self, CipherSuite, ResetKey, TokenKey},
 };
 use quic_udp::Datagrams;
@@ -36,6 +36,8 @@ pub struct Settings {
     pub alpn: Vec<Alpn>,
     /// When clients have to show that they are where they say.
     pub retry: RetryPolicy,
+    /// The QUIC versions that it speaks, most wanted first.
+    pub versions: Versions,
     /// The cipher suites that it accepts, most wanted first.
     pub cipher_suites: Vec<CipherSuite>,
 }
@@ -45,6 +47,7 @@ impl Default for Settings {
         Self {
             alpn: vec![Alpn::Http3],
             retry: RetryPolicy::default(),
+            versions: Versions::DEFAULT,
             cipher_suites: CipherSuite::ALL.to_vec(),
         }
     }
@@ -54,6 +57,7 @@ impl From<&cli::Server> for Settings {
     fn from(arguments: &cli::Server) -> Self {
         let mut settings = Self {
             alpn: arguments.alpn.clone(),
+            versions: arguments.quic_versions,
             ..Self::default()
         };
         if arguments.retry {
@@ -155,6 +159,7 @@ impl Shared {
         let mut random = Random::from_seed(random::seed()?);
         let mut config = EndpointConfig::new(&mut random);
         config.retry = self.settings.retry;
+        config.versions = self.settings.versions;
         config.share = post.share();
         config.memory /= u64::from(post.share().of());
         config.reset_key = self.reset_key.clone();

@@ -23,6 +23,8 @@ pub struct Summary {
     pub socket: Option<Counters>,
     /// The kernel's buffers for sending and receiving.
     pub buffers: Option<(BufferSize, BufferSize)>,
+    /// The QUIC version.
+    pub version: Option<String>,
     /// The cipher suite.
     pub cipher: Option<String>,
     /// The key exchange group.
@@ -110,6 +112,7 @@ impl fmt::Display for Summary {
             }
         }
         for (name, value) in [
+            ("QUIC version", &self.version),
             ("cipher", &self.cipher),
             ("key exchange", &self.group),
             ("congestion control", &self.congestion_control),
@@ -176,6 +179,7 @@ mod tests {
             path_mtu: Some(1452),
             socket: Some(socket.counters()),
             buffers: Some(buffers),
+            version: Some("v1".to_owned()),
             cipher: Some("TLS13_AES_128_GCM_SHA256".to_owned()),
             group: Some("X25519".to_owned()),
             congestion_control: Some("CUBIC".to_owned()),
@@ -191,6 +195,7 @@ mod tests {
             "datagrams per call   - sent, - received\n",
             "path MTU             1452 bytes of UDP payload\n",
             "socket buffers       97.66 KiB send, ",
+            "QUIC version         v1\n",
             "cipher               TLS13_AES_128_GCM_SHA256\n",
             "key exchange         X25519\n",
             "congestion control   CUBIC\n",

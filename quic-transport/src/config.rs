@@ -5,8 +5,13 @@ use std::time::Duration;
 use quic_common::MAX_VARINT;
 
 use crate::{
-    congestion::CongestionControl, datagram::DatagramSettings, flow::WindowSize,
-    limits::SEND_BACKLOG, path::PathSettings, stream::StreamSettings, wire::MAX_CID_LENGTH,
+    congestion::CongestionControl,
+    datagram::DatagramSettings,
+    flow::WindowSize,
+    limits::SEND_BACKLOG,
+    path::PathSettings,
+    stream::StreamSettings,
+    wire::{MAX_CID_LENGTH, Version, Versions},
 };
 
 /// The smallest UDP payload that every QUIC path carries, RFC 9000, 14.
@@ -21,6 +26,11 @@ pub const MAX_DATAGRAM: u16 = 65_507;
 /// made, never silently bent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
+    /// The QUIC versions that a client speaks, most wanted first. A server's are those of its endpoint.
+    pub versions: Versions,
+    /// The version of a client's first packets, one of `versions`; a server that knows another one that is wanted more
+    /// may answer in that, at no cost (RFC 9368). `None`: version 1 if it is among them, since most servers know it.
+    pub first_version: Option<Version>,
     /// Silence after which the connection is given up; zero means never. The smaller of both ends' values holds.
     /// RFC 9000, 10.1.
     pub idle_timeout: Duration,
@@ -64,6 +74,8 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            versions: Versions::DEFAULT,
+            first_version: None,
             idle_timeout: Duration::from_secs(30),
             keep_alive: None,
             handshake_timeout: Duration::from_secs(30),
@@ -115,6 +127,16 @@ impl Config {
         }
     }
 
+    /// The version that a client begins with.
+    pub(crate) fn begins_with(&self) -> Version {
+        let usual = if self.versions.contains(Version::V1) {
+            Some(Version::V1)
+        } else {
+            self.versions.iter().next()
+        };
+        self.first_version.or(usual).unwrap_or(Version::V1)
+    }
+
     /// What the streams need to know.
     pub(crate) const fn streams(&self) -> StreamSettings {
         StreamSettings {
@@ -149,6 +171,12 @@ impl Config {
             self.max_connection_window,
         ];
         let rules = [
+            (
+                self.first_version
+                    .is_none_or(|version| self.versions.contains(version)),
+                "first_version",
+                "one of versions",
+            ),
             (streams <= 1 << 60, "max_streams", "at most 2^60"),
             (
                 windows.iter().all(|w| *w <= MAX_VARINT),
@@ -206,7 +234,7 @@ impl Config {
 mod tests {
     use std::time::Duration;
 
-    use super::{Config, MAX_DATAGRAM, MIN_DATAGRAM};
+    use super::{Config, MAX_DATAGRAM, MIN_DATAGRAM, Version, Versions};
 
     #[test]
     fn the_defaults_are_valid() {
@@ -214,9 +242,23 @@ mod tests {
     }
 
     #[test]
+    fn a_client_begins_with_version_1_if_it_may() {
+        let with = |versions: &[Version], first_version| Config {
+            versions: Versions::new(versions).unwrap(),
+            first_version,
+            ..Config::default()
+        };
+        let both = [Version::V2, Version::V1];
+        assert_eq!(with(&both, None).begins_with(), Version::V1);
+        assert_eq!(with(&both, Some(Version::V2)).begins_with(), Version::V2);
+        assert_eq!(with(&[Version::V2], None).begins_with(), Version::V2);
+    }
+
+    #[test]
     fn each_bound_is_named() {
         type Break = fn(&mut Config);
-        let broken: [(&str, Break); 8] = [
+        let broken: [(&str, Break); 9] = [
+            ("first_version", |c| c.first_version = Some(Version(7))),
             ("max_streams", |c| {
                 c.max_streams_unidirectional = (1 << 60) + 1;
             }),

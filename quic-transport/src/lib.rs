@@ -1,4 +1,4 @@
-//! A sans-I/O QUIC version 1 transport: connections and a server endpoint.
+//! A sans-I/O transport, QUIC versions 1 and 2: connections and a server endpoint.
 //!
 //! Datagrams go in borrowed, batches come out of one long-lived buffer, and time is an argument.
 //!
@@ -127,5 +127,5 @@ pub use event::Event;
 pub use stats::Stats;
 pub use stream::{Fill, Read, StreamEvent};
 pub use wire::{
-    ConnectionId, Direction, MAX_CID_LENGTH, Side, StreamId, TransportErrorCode, Version,
+    ConnectionId, Direction, MAX_CID_LENGTH, Side, StreamId, TransportErrorCode, Version, Versions,
 };

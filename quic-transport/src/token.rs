@@ -120,8 +120,8 @@ impl Tokens<'_> {
             .is_some_and(|age| age <= lifetime)
     }
 
-    /// What a token is bound to: a Retry token to the address with its port and the version, the other one to the
-    /// address alone, since the port is another one next time.
+    /// What a token is bound to: the version (RFC 9369, 5) and the address, a Retry token to the port as well, which is
+    /// another one next time.
     fn context(&self, kind: u8) -> Vec<u8> {
         let mut context = vec![kind];
         match self.remote.ip() {
@@ -130,8 +130,8 @@ impl Tokens<'_> {
         }
         if kind == RETRY {
             context.extend_from_slice(&self.remote.port().to_be_bytes());
-            context.extend_from_slice(&self.version.0.to_be_bytes());
         }
+        context.extend_from_slice(&self.version.0.to_be_bytes());
         context
     }
 }
@@ -244,6 +244,10 @@ mod tests {
             assert_eq!(good.open(&sealed, &dcid), Presented::Known);
         }
         let bad = [
+            Tokens {
+                version: Version::V2,
+                ..tokens
+            },
             Tokens {
                 now: ISSUED + NEW_TOKEN_LIFETIME + SECOND,
                 ..tokens

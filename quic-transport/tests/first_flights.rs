@@ -408,7 +408,7 @@ fn a_packet_of_another_version_is_dropped() {
         pair.run(ROUND_TRIP);
         let close = frames::connection_close(2, 0, b"");
         let mut draft = Draft::new(Level::Initial, &close);
-        draft.version = version;
+        draft.version = Some(version);
         let packet = pair.server.seal(&draft);
         pair.server.send_datagram(packet);
         pair.run(ROUND_TRIP);

@@ -340,7 +340,7 @@ fn an_unknown_version_is_negotiated() {
         let mut pair = to_server(Parameters::generous());
         pair.client.is_automatic = false;
         let mut draft = Draft::new(Level::Initial, &[1]);
-        draft.version = 0x5a6a_7a8a;
+        draft.version = Some(0x5a6a_7a8a);
         draft.size = size;
         let packet = pair.client.seal(&draft);
         pair.client.send_datagram(packet);

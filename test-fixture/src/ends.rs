@@ -7,7 +7,7 @@ use std::time::Instant;
 use quic_common::{BatchBuffer, Random};
 use quic_transport::{
     ApiError, Application, Config, Connection, Endpoint, EndpointConfig, Event, Handle, Output,
-    RetryPolicy, tls,
+    RetryPolicy, Versions, tls,
 };
 
 use crate::certificates::{Certificate, WALL_CLOCK, ed25519};
@@ -30,6 +30,8 @@ pub struct Settings {
     pub server: Config,
     /// When the server sends a Retry.
     pub retry: RetryPolicy,
+    /// The versions that the server speaks; the client's are in its settings.
+    pub versions: Versions,
     /// The server's certificate.
     pub certificate: Certificate,
 }
@@ -41,6 +43,7 @@ impl Default for Settings {
             client: Config::default(),
             server: Config::default(),
             retry: RetryPolicy::default(),
+            versions: Versions::DEFAULT,
             certificate: ed25519(&[NAME]),
         }
     }
@@ -145,6 +148,7 @@ impl<A: Application + Default> Server<A> {
         let mut random = Random::from_seed([settings.seed.wrapping_add(100); 32]);
         let endpoint = EndpointConfig {
             retry: settings.retry,
+            versions: settings.versions,
             cid_length: settings.server.cid_length,
             clock: tls::WallClock::manual(WALL_CLOCK),
             ..EndpointConfig::new(&mut random)

@@ -4,7 +4,9 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{CommandFactory as _, Parser, error::ErrorKind};
 
-use super::values::{Cipher, Upload, byte_count, timeout};
+use quic_transport::{Version, Versions};
+
+use super::values::{Cipher, Upload, byte_count, timeout, version, versions};
 use crate::{alpn::Alpn, certificate::Fingerprint, url::Target};
 
 /// Downloads over HTTP/3, or shows what this QUIC stack can do.
@@ -41,6 +43,14 @@ pub struct Client {
     /// The protocol to speak; hq-interop is HTTP/0.9, without status codes and uploads.
     #[arg(long, value_name = "NAME", default_value = "h3", requires = "urls")]
     pub alpn: Alpn,
+
+    /// The QUIC versions to speak, most wanted first.
+    #[arg(long, value_name = "LIST", default_value = "v1,v2", value_parser = versions, requires = "urls")]
+    pub quic_versions: Versions,
+
+    /// The QUIC version to begin with, from which a server may change to one that is wanted more; v1 if it is spoken.
+    #[arg(long, value_name = "VERSION", value_parser = version, requires = "urls")]
+    pub first_version: Option<Version>,
 
     /// Offer only this cipher suite.
     #[arg(long, value_name = "NAME", requires = "urls")]
@@ -117,6 +127,13 @@ impl Client {
         if self.alpn == Alpn::HqInterop && self.data.is_some() {
             return Err("hq-interop has no uploads (-d)".to_owned());
         }
+        if let Some(first) = self.first_version
+            && !self.quic_versions.contains(first)
+        {
+            return Err(format!(
+                "{first} (--first-version) isn't among --quic-versions"
+            ));
+        }
         let Some(first) = self.urls.first() else {
             return Ok(());
         };
@@ -186,7 +203,16 @@ mod tests {
     #[test]
     fn wrong_command_lines_end_with_2() {
         let pin = "ab".repeat(32);
-        let wrong: [&[&str]; 14] = [
+        let wrong: [&[&str]; 17] = [
+            &["https://a/", "--quic-versions", "v3"],
+            &["https://a/", "--first-version", "1"],
+            &[
+                "https://a/",
+                "--quic-versions",
+                "v1",
+                "--first-version",
+                "v2",
+            ],
             &["http://a/"],
             &["a"],
             &["https://a/", "https://b/"],

@@ -3,11 +3,10 @@
 use std::{net::SocketAddr, num::NonZero, path::PathBuf, thread};
 
 use clap::{ArgGroup, Parser, value_parser};
+use quic_transport::Versions;
 
-use crate::limits::MAX_THREADS;
-
-use super::values::Cipher;
-use crate::alpn::Alpn;
+use super::values::{Cipher, versions};
+use crate::{alpn::Alpn, limits::MAX_THREADS};
 
 /// Serves files over HTTP/3.
 ///
@@ -52,6 +51,10 @@ pub struct Server {
     /// The protocols to speak, most wanted first.
     #[arg(long, value_name = "NAME", value_delimiter = ',', default_value = "h3")]
     pub alpn: Vec<Alpn>,
+
+    /// The QUIC versions to speak, most wanted first. A client that can do several gets the first of them that it can.
+    #[arg(long, value_name = "LIST", default_value = "v1,v2", value_parser = versions)]
+    pub quic_versions: Versions,
 
     /// Send every new client a Retry, not only when many handshakes are under way.
     #[arg(long)]

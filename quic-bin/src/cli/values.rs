@@ -3,7 +3,7 @@
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::ValueEnum;
-use quic_transport::tls::CipherSuite;
+use quic_transport::{Version, Versions, tls::CipherSuite};
 
 /// A cipher suite of TLS 1.3, by a name that can be typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -29,6 +29,22 @@ impl Cipher {
             Self::ChaCha20 => CipherSuite::ChaCha20Poly1305,
         }
     }
+}
+
+/// A QUIC version by its usual name.
+pub(super) fn version(text: &str) -> Result<Version, String> {
+    [Version::V1, Version::V2]
+        .into_iter()
+        .find(|version| version.to_string() == text)
+        .ok_or_else(|| "expected v1 or v2".to_owned())
+}
+
+/// QUIC versions with commas between them, each once.
+pub(super) fn versions(text: &str) -> Result<Versions, String> {
+    let list: Result<Vec<_>, _> = text.split(',').map(version).collect();
+    list.ok()
+        .and_then(|list| Versions::new(&list))
+        .ok_or_else(|| "expected v1, v2 or both, such as v2,v1".to_owned())
 }
 
 /// What to upload.
@@ -89,7 +105,23 @@ pub(super) fn byte_count(text: &str) -> Result<u64, String> {
 mod tests {
     use std::{path::PathBuf, time::Duration};
 
-    use super::{Upload, byte_count, timeout};
+    use quic_transport::{Version, Versions};
+
+    use super::{Upload, byte_count, timeout, version, versions};
+
+    #[test]
+    fn quic_versions() {
+        assert_eq!(version("v2"), Ok(Version::V2));
+        assert_eq!(versions("v1,v2"), Ok(Versions::DEFAULT));
+        let list = versions("v2,v1").unwrap();
+        assert!(list.iter().eq([Version::V2, Version::V1]));
+        for wrong in ["", "1", "v3", "v1,", "v1,v1", "v1 v2"] {
+            assert!(
+                versions(wrong).is_err() && version(wrong).is_err(),
+                "{wrong}"
+            );
+        }
+    }
 
     #[test]
     fn byte_counts() {

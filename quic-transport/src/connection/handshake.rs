@@ -26,6 +26,10 @@ impl Connection {
             return Ok(());
         };
         space.crypto.on_crypto(offset, data)?;
+        if self.side.is_client() {
+            // RFC 9369, 4.1: what TLS says comes in the version that the server has chosen.
+            self.setup.negotiation.settle();
+        }
         self.feed_tls(level)?;
         self.drive_tls(now)
     }
@@ -147,6 +151,11 @@ impl Connection {
             return Ok(());
         };
         let parameters = TransportParameters::parse(bytes, self.side.peer())?;
+        self.setup.negotiation.check(
+            self.side,
+            self.version,
+            parameters.version_information.as_ref(),
+        )?;
         let setup = &mut self.setup;
         // Only a server knows of these (RFC 9000, 7.3).
         let (original, retry) = match self.side {

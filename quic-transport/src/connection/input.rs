@@ -133,7 +133,7 @@ impl Connection {
     /// What is authenticated otherwise, or not at all, may be a stateless reset in disguise (RFC 9000, 10.3).
     fn packet(&mut self, packet: &mut [u8], header: &PacketHeader, ecn: Ecn, now: Instant) -> bool {
         match header.kind {
-            PacketKind::VersionNegotiation => self.on_version_negotiation(packet, header),
+            PacketKind::VersionNegotiation => self.on_version_negotiation(packet, header, now),
             PacketKind::Retry => self.on_retry(packet, header),
             PacketKind::Initial | PacketKind::Handshake | PacketKind::ZeroRtt => {
                 return self.long_packet(packet, header, ecn, now);
@@ -155,6 +155,7 @@ impl Connection {
             self.stats.packets_dropped += 1;
             return false;
         }
+        self.expect_version(header);
         match self.unprotect(packet, header, now) {
             Opened::Packet(opened) => {
                 self.on_opened(&opened, header, ecn, now);
@@ -169,6 +170,7 @@ impl Connection {
     fn on_opened(&mut self, opened: &Packet<'_>, header: &PacketHeader, ecn: Ecn, now: Instant) {
         self.stats.packets_received += 1;
         if opened.level != Level::OneRtt {
+            self.follow_version(header);
             self.on_long_packet(opened.level, header);
         }
         if let Err(error) = self.on_packet(opened, &header.dcid, ecn, now) {
@@ -200,7 +202,9 @@ impl Connection {
         }
         let first_flight = self.side.is_server() && header.dcid == self.setup.initial_dcid;
         let same_peer = self.setup.peer_cid.is_none_or(|cid| cid == header.scid);
-        header.version == self.version && same_peer && (knows || first_flight)
+        let negotiation = &self.setup.negotiation;
+        let same_version = header.version == self.version || negotiation.admits(header);
+        same_version && same_peer && (knows || first_flight)
     }
 
     /// Processes the packets that waited for the keys that have come since: packets with long headers bring them.

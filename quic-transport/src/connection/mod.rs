@@ -10,6 +10,7 @@
 mod life;
 mod idle;
 mod undecryptable;
+mod versions;
 mod setup;
 mod space;
 mod keys;

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::undecryptable::Undecryptable;
+use super::{undecryptable::Undecryptable, versions::Negotiation};
 use crate::wire::ConnectionId;
 
 /// The state of a handshake.
@@ -24,6 +24,7 @@ pub(super) struct Setup {
     pub(super) undecryptable: Vec<Undecryptable>,
     /// The peer's transport parameters have been applied.
     pub(super) has_peer_parameters: bool,
+    pub(super) negotiation: Negotiation,
 }
 
 impl Setup {
@@ -31,6 +32,7 @@ impl Setup {
         original_dcid: ConnectionId,
         initial_dcid: ConnectionId,
         retry_scid: Option<ConnectionId>,
+        negotiation: Negotiation,
         now: Instant,
     ) -> Self {
         Self {
@@ -42,6 +44,7 @@ impl Setup {
             token: Vec::new(),
             undecryptable: Vec::new(),
             has_peer_parameters: false,
+            negotiation,
         }
     }
 }

@@ -13,9 +13,11 @@ use super::{
     idle::Idle,
     keys::Keys,
     life::{Life, Progress},
+    negotiate::FIRST_DCID_LENGTH,
     rare::NewToken,
     setup::{Peer, Setup},
     space::Spaces,
+    versions::{Beginning, Negotiation},
 };
 use crate::{
     cid::{LocalCids, RemoteCids},
@@ -29,18 +31,20 @@ use crate::{
     stream::Streams,
     tls::{self, Forgeries, ResetKey, Session},
     transmit::PathId,
-    wire::{ConnectionId, Level, Side, TransportParameters, Version},
+    wire::{ConnectionId, Level, Side, TransportParameters, Version, VersionInformation, Versions},
 };
-
-/// Bytes of the destination that a client makes up for its first Initial; at least 8 (RFC 9000, 7.2).
-const FIRST_DCID_LENGTH: usize = 8;
 
 /// What a server knows of a client when it accepts it.
 #[derive(Debug)]
 pub(crate) struct ServerStart {
     pub(crate) remote: SocketAddr,
     pub(crate) local: Option<IpAddr>,
+    /// The version of the client's first flight.
     pub(crate) version: Version,
+    /// The version that the server has chosen.
+    pub(crate) chosen: Version,
+    /// The versions that the server speaks.
+    pub(crate) versions: Versions,
     /// The destination of the client's Initial, that its keys come from.
     pub(crate) dcid: ConnectionId,
     /// The destination of its very first Initial, which differs after a Retry.
@@ -60,7 +64,7 @@ pub(crate) struct ServerStart {
 }
 
 /// What both ends start from.
-struct Beginning {
+struct Start {
     side: Side,
     version: Version,
     setup: Setup,
@@ -88,25 +92,35 @@ impl Connection {
         config
             .validate()
             .map_err(|error| ApiError::Config(error.setting))?;
-        let version = Version::V1;
-        let dcid = draw_cid(&mut random, FIRST_DCID_LENGTH);
-        let cid = draw_cid(&mut random, config.cid_length);
-        let parameters = parameters(config, cid);
-
+        let version = config.begins_with();
+        let dcid = ConnectionId::draw(&mut random, FIRST_DCID_LENGTH);
+        let cid = ConnectionId::draw(&mut random, config.cid_length);
+        let mut parameters = parameters(config, cid);
+        parameters.version_information = Some(VersionInformation::new(
+            version,
+            &config.versions,
+            &mut random,
+        ));
         let session =
             Session::client(tls, version, server_name, &encode(&parameters, &mut random))?;
         let reset_key = ResetKey::new(random.array());
         let beginning = Beginning {
+            tls: tls.clone(),
+            server_name: server_name.to_owned(),
+            parameters,
+        };
+        let negotiation = Negotiation::client(version, config.versions, beginning);
+        let start = Start {
             side: Side::Client,
             version,
-            setup: Setup::new(dcid, dcid, None, now),
+            setup: Setup::new(dcid, dcid, None, negotiation, now),
             session,
             path: Path::new(PathId::default(), remote, None, &config.path()),
             local_cids: LocalCids::new(cid, reset_key).without_router(),
             peer_cid: dcid,
             random,
         };
-        let mut connection = Self::begin(beginning, config, now);
+        let mut connection = Self::begin(start, config, now);
         connection.path.amplification.validate();
         connection
             .drive_tls(now)
@@ -129,17 +143,29 @@ impl Connection {
         parameters.original_dcid = Some(start.original_dcid);
         parameters.retry_scid = start.retry_scid;
         parameters.stateless_reset_token = Some(start.reset_key.token(&start.cid));
+        parameters.version_information = Some(VersionInformation::new(
+            start.chosen,
+            &start.versions,
+            &mut random,
+        ));
         let session = Session::server(
             tls,
-            start.version,
+            start.chosen,
             &encode(&parameters, &mut random),
             start.prefers_chacha20,
         )?;
-        let mut setup = Setup::new(start.original_dcid, start.dcid, start.retry_scid, now);
+        let negotiation = Negotiation::server(start.version, start.chosen, &start.dcid);
+        let mut setup = Setup::new(
+            start.original_dcid,
+            start.dcid,
+            start.retry_scid,
+            negotiation,
+            now,
+        );
         setup.peer_cid = Some(start.client_cid);
-        let beginning = Beginning {
+        let beginning = Start {
             side: Side::Server,
-            version: start.version,
+            version: start.chosen,
             setup,
             session,
             path: Path::new(PathId::default(), start.remote, start.local, &config.path()),
@@ -155,8 +181,8 @@ impl Connection {
         Ok(connection)
     }
 
-    fn begin(beginning: Beginning, config: &Config, now: Instant) -> Self {
-        let Beginning {
+    fn begin(start: Start, config: &Config, now: Instant) -> Self {
+        let Start {
             side,
             version,
             setup,
@@ -165,7 +191,7 @@ impl Connection {
             local_cids,
             peer_cid,
             mut random,
-        } = beginning;
+        } = start;
         let keys = tls::initial_keys(version, &setup.initial_dcid, side);
         Self {
             side,
@@ -230,12 +256,4 @@ fn encode(parameters: &TransportParameters, random: &mut Random) -> Vec<u8> {
     let mut bytes = Vec::new();
     parameters.encode(&mut bytes, random.u64());
     bytes
-}
-
-fn draw_cid(random: &mut Random, length: usize) -> ConnectionId {
-    let bytes: [u8; 20] = random.array();
-    bytes
-        .get(..length)
-        .and_then(ConnectionId::new)
-        .unwrap_or_default()
 }

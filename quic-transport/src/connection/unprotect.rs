@@ -61,7 +61,7 @@ impl Connection {
     ) -> Opened<'p> {
         match header.kind.level() {
             Some(Level::OneRtt) => self.unprotect_short(packet, header.number_offset, now),
-            Some(level) => self.unprotect_long(level, packet, header.number_offset),
+            Some(level) => self.unprotect_long(level, packet, header),
             None => Opened::Not(Unprocessed::Dropped),
         }
     }
@@ -112,9 +112,15 @@ impl Connection {
         &mut self,
         level: Level,
         packet: &'p mut [u8],
-        number_offset: usize,
+        header: &PacketHeader,
     ) -> Opened<'p> {
-        let Some(keys) = self.keys.of_handshake(level) else {
+        let number_offset = header.number_offset;
+        let keys = if level == Level::Initial && header.version != self.version {
+            self.setup.negotiation.keys(header.version)
+        } else {
+            self.keys.of_handshake(level)
+        };
+        let Some(keys) = keys else {
             let is_early = level == Level::Handshake && self.keys.one_rtt.is_none();
             return Opened::Not(if is_early {
                 Unprocessed::Early(level)

@@ -56,6 +56,8 @@ impl<A: Application> Endpoint<A> {
             remote: incoming.path.remote,
             local: incoming.path.local,
             version: incoming.version,
+            chosen: incoming.choose(&self.config.versions),
+            versions: self.config.versions,
             dcid: incoming.dcid,
             original_dcid: retry.map_or(incoming.dcid, |token| token.original_dcid),
             retry_scid: retry.map(|token| token.retry_scid),
@@ -256,7 +258,9 @@ impl<A: Application> Endpoint<A> {
     /// A token that spares the client a Retry next time, if it is to have one.
     fn new_token(&mut self, incoming: &Incoming) -> Option<Vec<u8>> {
         let mut random = self.random.fork();
-        let tokens = self.tokens(incoming.path, incoming.version);
+        // RFC 9369, 5: a token belongs to the version that the connection comes to.
+        let version = incoming.choose(&self.config.versions);
+        let tokens = self.tokens(incoming.path, version);
         self.config
             .new_tokens
             .then(|| tokens.new_token(&mut random))

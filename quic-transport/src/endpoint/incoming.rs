@@ -14,7 +14,8 @@ use crate::{
     tls::{self, ClientHello, LevelKeys},
     token::{Presented, RetryToken},
     wire::{
-        ConnectionId, Frame, Frames, PacketKind, PacketNumber, Side, Version, parse_header, wide,
+        ConnectionId, Frame, Frames, PacketKind, PacketNumber, Side, TransportParameters, Version,
+        Versions, parse_header, wide,
     },
 };
 
@@ -43,6 +44,8 @@ pub struct Incoming {
     keys: LevelKeys,
     crypto: ReceiveBuffer,
     pool: ChunkPool,
+    /// The versions that the first flight can be taken for.
+    offered: Versions,
     server_name: Option<String>,
     alpn: Vec<Vec<u8>>,
     pub(super) prefers_chacha20: bool,
@@ -89,6 +92,7 @@ impl Incoming {
             keys: tls::initial_keys(version, &dcid, Side::Server),
             crypto: ReceiveBuffer::default(),
             pool: ChunkPool::default(),
+            offered: Versions::known([version]),
             server_name: None,
             alpn: Vec::new(),
             prefers_chacha20: false,
@@ -120,6 +124,11 @@ impl Incoming {
     #[must_use]
     pub const fn version(&self) -> Version {
         self.version
+    }
+
+    /// The version for the connection, of those in `ours`.
+    pub(super) fn choose(&self, ours: &Versions) -> Version {
+        ours.choose(&self.offered).unwrap_or(self.version)
     }
 
     /// The server name that the client asks for (SNI).
@@ -202,12 +211,26 @@ impl Incoming {
                 self.server_name = hello.server_name.map(str::to_owned);
                 self.alpn = hello.alpn().map(<[u8]>::to_vec).collect();
                 self.prefers_chacha20 = hello.prefers_chacha20;
+                if let Some(versions) = offered(&hello, self.version) {
+                    self.offered = versions;
+                }
                 Progress::Ready
             }
             // TLS says what is wrong with it, with the right alert.
             Err(_) => Progress::Ready,
         }
     }
+}
+
+/// The versions that a first flight of `version` can be taken for, if the client says so in the right form. A session
+/// belongs to a version: one that is to be resumed keeps the connection to its own (RFC 9369, 5).
+fn offered(hello: &ClientHello<'_>, version: Version) -> Option<Versions> {
+    let parameters = hello
+        .transport_parameters
+        .filter(|_| hello.psk_identity.is_none())?;
+    let parameters = TransportParameters::parse(parameters, Side::Client).ok()?;
+    let information = parameters.version_information?;
+    (information.chosen == version).then(|| information.available())
 }
 
 /// Opens an Initial packet of the client, of which none was opened before.

@@ -28,7 +28,7 @@ use crate::{
     connection::Connection,
     limits::{ENDPOINT_MEMORY, INCOMING_BYTES},
     tls::{ResetKey, TokenKey, WallClock},
-    wire::{ConnectionId, wide},
+    wire::{ConnectionId, Versions, wide},
 };
 
 /// What runs above a connection of an [`Endpoint`].
@@ -56,6 +56,10 @@ pub enum RetryPolicy {
 pub struct EndpointConfig {
     /// When to send a Retry.
     pub retry: RetryPolicy,
+    /// The QUIC versions that are spoken, most wanted first. A client that begins with one of them and can do others
+    /// gets the first of these that it can do (RFC 9368, 2.3), but for one that resumes a session, which belongs to a
+    /// version. A client of another version is told of them.
+    pub versions: Versions,
     /// Bytes of the connection IDs of all connections, 1 to 20: `Config::cid_length` has to be the same.
     pub cid_length: usize,
     /// Which of the threads that share the address this endpoint is for; with several, IDs need 8 bytes or more. See
@@ -81,6 +85,7 @@ impl EndpointConfig {
     pub fn new(random: &mut Random) -> Self {
         Self {
             retry: RetryPolicy::default(),
+            versions: Versions::DEFAULT,
             cid_length: 8,
             share: Share::WHOLE,
             reset_key: ResetKey::new(random.array()),

@@ -69,15 +69,22 @@ impl<A: Application> Endpoint<A> {
         }
         self.replies.refill(now);
         let length = datagram.payload.len();
-        match header.kind {
+        // A version that is known and not spoken is as good as an unknown one.
+        let kind = if header.kind.is_long() && !self.config.versions.contains(header.version) {
+            PacketKind::Unsupported
+        } else {
+            header.kind
+        };
+        match kind {
             PacketKind::Initial => self.knock(header, datagram, now),
             PacketKind::Unsupported if length >= usize::from(MIN_DATAGRAM) => {
                 let (dcid, scid) = (
                     header.dcid_span.of(datagram.payload),
                     header.scid_span.of(datagram.payload),
                 );
+                let versions = self.config.versions;
                 self.replies
-                    .version_negotiation(path, dcid, scid, &mut self.random);
+                    .version_negotiation(path, (dcid, scid), &versions, &mut self.random);
             }
             PacketKind::Short => {
                 let token = self.config.reset_key.token(&header.dcid);

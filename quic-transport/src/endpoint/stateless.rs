@@ -16,7 +16,7 @@ use crate::{
     tls::{self, LevelKeys, TAG_LENGTH},
     wire::{
         Close, CloseCode, ConnectionId, Encode as _, LongHeader, PacketKind, PacketNumber,
-        ResetToken, RetryHeader, Side, TransportErrorCode, Version, VersionNegotiation,
+        ResetToken, RetryHeader, Side, TransportErrorCode, Version, VersionNegotiation, Versions,
         write_length,
     },
 };
@@ -114,8 +114,8 @@ impl Replies {
     pub(super) fn version_negotiation(
         &mut self,
         path: ReplyPath,
-        dcid: &[u8],
-        scid: &[u8],
+        (dcid, scid): (&[u8], &[u8]),
+        versions: &Versions,
         random: &mut Random,
     ) {
         if !self.has_room() {
@@ -127,7 +127,7 @@ impl Replies {
         let answer = VersionNegotiation {
             dcid: scid,
             scid: dcid,
-            versions: &[Version::V1],
+            versions,
         };
         if answer.write(&mut writer, random.u64()) {
             self.push(path, writer.written());
@@ -256,8 +256,10 @@ mod tests {
     use crate::{
         limits::{RESET_INTERVAL, STATELESS_REPLIES, STATELESS_REPLIES_PER_SECOND},
         tls::ResetKey,
-        wire::ConnectionId,
+        wire::{ConnectionId, Versions},
     };
+
+    const CIDS: (&[u8], &[u8]) = (&[1; 8], &[2; 8]);
 
     #[expect(clippy::disallowed_methods, reason = "any instant will do as an epoch")]
     fn epoch() -> Instant {
@@ -305,7 +307,7 @@ mod tests {
         let mut replies = Replies::default();
         let mut random = Random::from_seed([0; 32]);
         for _ in 0..=STATELESS_REPLIES {
-            replies.version_negotiation(path(), &[1; 8], &[2; 8], &mut random);
+            replies.version_negotiation(path(), CIDS, &Versions::DEFAULT, &mut random);
         }
         assert_eq!(replies.queue.len(), STATELESS_REPLIES);
     }
@@ -320,7 +322,7 @@ mod tests {
             replies.refill(now);
             let mut sent = 0;
             for _ in 0..=STATELESS_REPLIES_PER_SECOND {
-                replies.version_negotiation(path(), &[1; 8], &[2; 8], &mut random);
+                replies.version_negotiation(path(), CIDS, &Versions::DEFAULT, &mut random);
                 sent += u32::from(replies.take(&mut buffer).is_some());
             }
             sent

@@ -261,16 +261,20 @@ mod tests {
     use crate::tls::CipherSuite;
     use crate::wire::{ConnectionId, Side, Version};
 
-    fn sample_keys(side: Side) -> LevelKeys {
+    fn sample_keys(version: Version, side: Side) -> LevelKeys {
         let cid = ConnectionId::new(&hex("8394c8f03e515708")).unwrap();
-        initial_keys(Version::V1, &cid, side)
+        initial_keys(version, &cid, side)
     }
 
     fn chacha20() -> TrafficSecret {
+        chacha20_of(Version::V1)
+    }
+
+    fn chacha20_of(version: Version) -> TrafficSecret {
         let secret = hex("9ac312a7f877468ebe69422748ad00a15443f18203a07d6060f688f30f21632b");
         TrafficSecret::new(
             CipherSuite::ChaCha20Poly1305,
-            Version::V1,
+            version,
             Secret::new(&secret).unwrap(),
         )
     }
@@ -300,7 +304,7 @@ mod tests {
     /// RFC 9001, A.2.
     #[test]
     fn client_initial_of_the_rfc() {
-        let keys = sample_keys(Side::Client);
+        let keys = sample_keys(Version::V1, Side::Client);
         let mut frames = hex(vectors::CLIENT_FRAMES);
         frames.resize(1162, 0);
         let (header, mut packet) = packet("c300000001088394c8f03e5157080000449e00000002", &frames);
@@ -311,7 +315,7 @@ mod tests {
         keys.local.header.protect(&mut packet, 18, 4);
         assert_eq!(packet, hex(vectors::CLIENT_INITIAL));
 
-        let keys = sample_keys(Side::Server);
+        let keys = sample_keys(Version::V1, Side::Server);
         let (found, payload) = reveal(&keys.remote.header, &keys.remote.packet, &mut packet, 18);
         assert_eq!(
             found,
@@ -327,7 +331,7 @@ mod tests {
     /// RFC 9001, A.3.
     #[test]
     fn server_initial_of_the_rfc() {
-        let keys = sample_keys(Side::Server);
+        let keys = sample_keys(Version::V1, Side::Server);
         let frames = hex(vectors::SERVER_FRAMES);
         let (header, mut packet) = packet("c1000000010008f067a5502a4262b50040750001", &frames);
         keys.local.packet.seal(1, header, &mut packet);
@@ -337,7 +341,7 @@ mod tests {
         keys.local.header.protect(&mut packet, 18, 2);
         assert_eq!(packet, hex(vectors::SERVER_INITIAL));
 
-        let keys = sample_keys(Side::Client);
+        let keys = sample_keys(Version::V1, Side::Client);
         let (found, payload) = reveal(&keys.remote.header, &keys.remote.packet, &mut packet, 18);
         assert_eq!((found.first, found.number_length), (0xc1, 2));
         assert_eq!(payload, frames);
@@ -368,6 +372,52 @@ mod tests {
         );
         let payload = secret.open_key().open(654_360_564, 4, &mut packet);
         assert_eq!(payload.unwrap(), [0x01]);
+    }
+
+    /// RFC 9369, A.2 and A.3.
+    #[test]
+    fn initials_of_version_2() {
+        let mut by_client = hex(vectors::CLIENT_FRAMES);
+        by_client.resize(1162, 0);
+        let by_server = hex(vectors::SERVER_FRAMES);
+        let client = "d36b3343cf088394c8f03e5157080000449e00000002";
+        let server = "d16b3343cf0008f067a5502a4262b50040750001";
+        let cases = [
+            (
+                Side::Client,
+                client,
+                by_client,
+                (2, 4),
+                vectors::CLIENT_INITIAL_V2,
+            ),
+            (
+                Side::Server,
+                server,
+                by_server,
+                (1, 2),
+                vectors::SERVER_INITIAL_V2,
+            ),
+        ];
+        for (side, header, frames, (number, length), expected) in cases {
+            let keys = sample_keys(Version::V2, side);
+            let (header, mut packet) = packet(header, &frames);
+            keys.local.packet.seal(number, header, &mut packet);
+            keys.local.header.protect(&mut packet, 18, length);
+            assert_eq!(packet, hex(expected));
+            let keys = sample_keys(Version::V2, side.peer());
+            let (_, payload) = reveal(&keys.remote.header, &keys.remote.packet, &mut packet, 18);
+            assert_eq!(payload, frames);
+        }
+    }
+
+    /// RFC 9369, A.5.
+    #[test]
+    fn chacha20_short_packet_of_version_2() {
+        let secret = chacha20_of(Version::V2);
+        let (header, mut packet) = packet("4200bff4", &[0x01]);
+        secret.seal_key().seal(654_360_564, header, &mut packet);
+        secret.local_keys().header.protect(&mut packet, 1, 3);
+        assert_eq!(packet, hex("5558b1c60ae7b6b932bc27d786f4bc2bb20f2162ba"));
     }
 
     #[test]
@@ -412,8 +462,8 @@ mod tests {
 
     #[test]
     fn any_flipped_bit_is_found() {
-        let keys = sample_keys(Side::Client);
-        let opener = sample_keys(Side::Server);
+        let keys = sample_keys(Version::V1, Side::Client);
+        let opener = sample_keys(Version::V1, Side::Server);
         let (header, mut sealed) = packet("c30000000108", b"frames");
         keys.local.packet.seal(9, header, &mut sealed);
         assert!(

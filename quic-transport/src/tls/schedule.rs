@@ -264,7 +264,19 @@ mod tests {
     /// RFC 9369, A.1.
     #[test]
     fn initial_keys_of_version_2() {
-        let (client, _) = initial_secrets(Version::V2, &sample_cid());
+        let (client, server) = initial_secrets(Version::V2, &sample_cid());
+        assert_eq!(
+            server.secret.as_slice(),
+            hex("0263db1782731bf4588e7e4d93b7463907cb8cd8200b5da55a8bd488eafc37c1")
+        );
+        assert_eq!(
+            expanded(&server, 16),
+            [
+                hex("82db637861d55e1d011f19ea71d5d2a7"),
+                hex("dd13c276499c0249d3310652"),
+                hex("edf6d05c83121201b436e16877593c3a"),
+            ]
+        );
         assert_eq!(
             client.secret.as_slice(),
             hex("14ec9d6eb9fd7af83bf5a668bc17a7e283766aade7ecd0891f70f9ff7f4bf47b")
@@ -299,6 +311,29 @@ mod tests {
         assert_eq!(
             secret.next().secret.as_slice(),
             hex("1223504755036d556342ee9361d253421a826c9ecdf3c7148684b36b714881f9")
+        );
+    }
+
+    /// RFC 9369, A.5.
+    #[test]
+    fn chacha20_keys_and_the_key_update_of_version_2() {
+        let secret = hex("9ac312a7f877468ebe69422748ad00a15443f18203a07d6060f688f30f21632b");
+        let secret = TrafficSecret::new(
+            CipherSuite::ChaCha20Poly1305,
+            Version::V2,
+            Secret::new(&secret).unwrap(),
+        );
+        assert_eq!(
+            expanded(&secret, 32),
+            [
+                hex("3bfcddd72bcf02541d7fa0dd1f5f9eeea817e09a6963a0e6c7df0f9a1bab90f2"),
+                hex("a6b5bc6ab7dafce30ffff5dd"),
+                hex("d659760d2ba434a226fd37b35c69e2da8211d10c4f12538787d65645d5d1b8e2"),
+            ]
+        );
+        assert_eq!(
+            secret.next().secret.as_slice(),
+            hex("c69374c49e3d2a9466fa689e49d476db5d0dfbc87d32ceeaa6343fd0ae4c7d88")
         );
     }
 

@@ -104,6 +104,15 @@ impl Session {
         }
     }
 
+    /// The server has chosen another version than the client's: keys that come from now on are of that one.
+    pub(crate) fn set_version(&mut self, version: Version) {
+        debug_assert!(
+            !self.has_handshake_keys,
+            "the keys of the handshake are out"
+        );
+        self.version = version;
+    }
+
     /// Takes the next bytes of the CRYPTO stream of `level`, in order and each once.
     ///
     /// # Errors

@@ -4,6 +4,8 @@
 
 use std::hash::{Hash, Hasher};
 
+use quic_common::Random;
+
 /// The longest connection ID of QUIC versions 1 and 2, in bytes (RFC 9000, 17.2).
 pub const MAX_CID_LENGTH: usize = 20;
 
@@ -30,6 +32,11 @@ impl ConnectionId {
         let mut bytes = [0; MAX_CID_LENGTH];
         bytes.get_mut(..id.len())?.copy_from_slice(id);
         Some(Self { length, bytes })
+    }
+
+    /// A connection ID of `length` random bytes; empty when that is more than [`MAX_CID_LENGTH`].
+    pub(crate) fn draw(random: &mut Random, length: usize) -> Self {
+        Self::prefix(random.array(), length).unwrap_or_default()
     }
 
     /// The first `length` bytes of `chunk`, copied all at once; `None` when that is more than there are.

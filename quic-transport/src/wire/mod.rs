@@ -5,6 +5,7 @@
 
 mod malformed;
 mod version;
+mod versions;
 mod cid;
 mod packet_number;
 mod stream_id;
@@ -22,6 +23,7 @@ pub use cid::{ConnectionId, MAX_CID_LENGTH};
 pub use code::TransportErrorCode;
 pub use stream_id::{Direction, Side, StreamId};
 pub use version::Version;
+pub use versions::Versions;
 
 pub(crate) use ecn_counts::EcnCounts;
 pub(crate) use encode::{Encode, wide};
@@ -39,4 +41,4 @@ pub(crate) use packet::{
 pub(crate) use packet_number::PacketNumber;
 pub(crate) use reset_token::ResetToken;
 pub(crate) use stream_id::MAX_STREAMS;
-pub(crate) use transport_parameters::TransportParameters;
+pub(crate) use transport_parameters::{TransportParameters, VersionInformation};

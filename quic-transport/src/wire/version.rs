@@ -12,6 +12,12 @@ impl Version {
     /// QUIC version 2 (RFC 9369).
     pub const V2: Self = Self(0x6b33_43cf);
 
+    /// Whether we speak the version.
+    #[must_use]
+    pub const fn is_known(self) -> bool {
+        matches!(self, Self::V1 | Self::V2)
+    }
+
     /// Whether the version is reserved to exercise version negotiation: 0x?a?a?a?a.
     #[must_use]
     pub const fn is_reserved(self) -> bool {

@@ -18,5 +18,6 @@ mod tests;
 pub use packet::Draft;
 pub use parameters::Parameters;
 pub use peer::ScriptedPeer;
+pub use protection::VERSION_2;
 pub use seen::{Level, SeenClose, SeenFrame, SeenPacket};
 pub use settings::{client_config, server_config};

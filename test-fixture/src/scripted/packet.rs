@@ -3,6 +3,7 @@
 use quic_common::Reader;
 
 use super::frames::varint;
+use super::protection::VERSION_2;
 use super::seen::Level;
 
 /// A packet to be sealed. Start from [`Draft::new`] and change what the script needs.
@@ -18,8 +19,8 @@ pub struct Draft<'a> {
     pub number_length: usize,
     /// Bits of the first byte to turn over before the header is protected.
     pub flip: u8,
-    /// The version of a long header.
-    pub version: u32,
+    /// The version of a long header, if another than the right one.
+    pub version: Option<u32>,
     /// The destination connection ID, if another than the right one.
     pub destination: Option<&'a [u8]>,
     /// The source connection ID, if another than the right one.
@@ -38,7 +39,7 @@ impl<'a> Draft<'a> {
             number: None,
             number_length: 4,
             flip: 0,
-            version: 1,
+            version: None,
             destination: None,
             source: None,
             size: if matches!(level, Level::Initial) {
@@ -53,6 +54,7 @@ impl<'a> Draft<'a> {
 /// What a header needs besides the draft.
 #[derive(Debug)]
 pub(super) struct Addressing<'a> {
+    pub(super) version: u32,
     pub(super) destination: &'a [u8],
     pub(super) source: &'a [u8],
     pub(super) token: &'a [u8],
@@ -72,8 +74,9 @@ pub(super) fn header(draft: &Draft<'_>, to: &Addressing<'_>, payload: usize) -> 
         bytes.extend(destination);
     } else {
         let kind = if draft.level == Level::Initial { 0 } else { 2 };
+        let kind = kind + rotation(to.version);
         bytes.push((0xc0 | kind << 4 | number_bits) ^ draft.flip);
-        bytes.extend(draft.version.to_be_bytes());
+        bytes.extend(draft.version.unwrap_or(to.version).to_be_bytes());
         for cid in [destination, source] {
             bytes.push(u8::try_from(cid.len()).unwrap());
             bytes.extend(cid);
@@ -89,12 +92,18 @@ pub(super) fn header(draft: &Draft<'_>, to: &Addressing<'_>, payload: usize) -> 
     bytes
 }
 
+/// RFC 9369, 3.2: by how much the kinds of packet are turned.
+const fn rotation(version: u32) -> u8 {
+    if version == VERSION_2 { 1 } else { 0 }
+}
+
 /// What stands at the beginning of a datagram, or of what is left of one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Start<'d> {
     /// A packet with keys: its level, where its number begins, and its end.
     Sealed {
         level: Level,
+        version: u32,
         destination: &'d [u8],
         source: &'d [u8],
         token: &'d [u8],
@@ -122,6 +131,7 @@ fn read_start(bytes: &[u8], cid_length: usize) -> Option<Start<'_>> {
     if first & 0x80 == 0 {
         return Some(Start::Sealed {
             level: Level::OneRtt,
+            version: 0,
             destination: reader.bytes(cid_length).ok()?,
             source: &[],
             token: &[],
@@ -141,7 +151,7 @@ fn read_start(bytes: &[u8], cid_length: usize) -> Option<Start<'_>> {
         }
         return Some(Start::VersionNegotiation { versions });
     }
-    let level = match first >> 4 & 3 {
+    let level = match (first >> 4).wrapping_sub(rotation(version)) & 3 {
         0 => Level::Initial,
         2 => Level::Handshake,
         3 => {
@@ -163,6 +173,7 @@ fn read_start(bytes: &[u8], cid_length: usize) -> Option<Start<'_>> {
     let end = number_at.checked_add(length)?;
     (end <= bytes.len()).then_some(Start::Sealed {
         level,
+        version,
         destination,
         source,
         token,
@@ -173,12 +184,19 @@ fn read_start(bytes: &[u8], cid_length: usize) -> Option<Start<'_>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Addressing, Draft, Start, header, start};
+    use super::{Addressing, Draft, Start, VERSION_2, header, start};
     use crate::scripted::Level;
 
     #[test]
     fn what_is_written_is_read() {
+        for version in [1, VERSION_2] {
+            what_is_written_is_read_in(version);
+        }
+    }
+
+    fn what_is_written_is_read_in(version: u32) {
         let to = Addressing {
+            version,
             destination: b"destination",
             source: b"source",
             token: b"token",
@@ -192,6 +210,7 @@ mod tests {
             packet.resize(header_length + 26, 0);
             let expected = Start::Sealed {
                 level,
+                version: if level == Level::OneRtt { 0 } else { version },
                 destination: to.destination,
                 source: if level == Level::OneRtt {
                     &[]

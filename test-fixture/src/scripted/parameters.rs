@@ -36,6 +36,8 @@ pub const ACTIVE_CID_LIMIT: u64 = 0x0e;
 pub const INITIAL_SOURCE_CID: u64 = 0x0f;
 /// retry_source_connection_id
 pub const RETRY_SOURCE_CID: u64 = 0x10;
+/// version_information
+pub const VERSION_INFORMATION: u64 = 0x11;
 /// reset_stream_at
 pub const RESET_STREAM_AT: u64 = 0x1d;
 /// max_datagram_frame_size
@@ -78,6 +80,15 @@ impl Parameters {
             return self;
         }
         self.add(id, value)
+    }
+
+    /// Sets version_information: the version chosen, then those available.
+    pub fn set_versions(&mut self, versions: &[u32]) -> &mut Self {
+        let value: Vec<_> = versions
+            .iter()
+            .flat_map(|version| version.to_be_bytes())
+            .collect();
+        self.set_bytes(VERSION_INFORMATION, &value)
     }
 
     /// Adds a parameter, even if it is there already.

@@ -9,11 +9,11 @@ use std::time::Instant;
 use quic_common::{BatchBuffer, BatchHead, Ecn, Random};
 use rustls::Side;
 use rustls::pki_types::ServerName;
-use rustls::quic::{ClientConnection, Connection, ServerConnection, Version};
+use rustls::quic::{ClientConnection, Connection, ServerConnection};
 
 use super::packet::{Addressing, Draft, Start, header, start};
 use super::parameters::{INITIAL_SOURCE_CID, ORIGINAL_DESTINATION_CID, Parameters};
-use super::protection::Protection;
+use super::protection::{Opened, Protection, rustls_version};
 use super::seen::{self, Level, SeenClose, SeenFrame, SeenPacket};
 use super::space::Space;
 use crate::network::{Arrivals, Party, Transmit};
@@ -35,6 +35,11 @@ pub struct ScriptedPeer {
     server: Option<Arc<rustls::ServerConfig>>,
     parameters: Parameters,
     session: Option<Connection>,
+    /// The version of the handshake, and of packets that are sent.
+    chosen: u32,
+    version: u32,
+    /// The destination that the keys of Initial packets come from.
+    initial_dcid: Vec<u8>,
     write_level: Level,
     spaces: [Space; 3],
     /// The key phases of packets that are sent and received.
@@ -75,6 +80,23 @@ impl ScriptedPeer {
     pub fn client(
         config: rustls::ClientConfig,
         name: &str,
+        parameters: Parameters,
+        remote: SocketAddr,
+        seed: u8,
+    ) -> Self {
+        Self::client_of_versions((1, 1), config, name, parameters, remote, seed)
+    }
+
+    /// A client that begins with one version and, once a server answers in the other, goes on with that.
+    ///
+    /// # Panics
+    ///
+    /// If `name` is neither a DNS name nor an address.
+    #[must_use]
+    pub fn client_of_versions(
+        (first, chosen): (u32, u32),
+        config: rustls::ClientConfig,
+        name: &str,
         mut parameters: Parameters,
         remote: SocketAddr,
         seed: u8,
@@ -84,11 +106,12 @@ impl ScriptedPeer {
         let remote_cid = random.array::<CID_LENGTH>().to_vec();
         parameters.fill_in(INITIAL_SOURCE_CID, &local_cid);
         let name = ServerName::try_from(name.to_owned()).unwrap();
-        let session =
-            ClientConnection::new(Arc::new(config), Version::V1, name, parameters.encode());
+        let labels = rustls_version(chosen);
+        let session = ClientConnection::new(Arc::new(config), labels, name, parameters.encode());
         let mut peer = Self::new(Side::Client, parameters, local_cid);
         peer.remote = Some(remote);
-        peer.initial_space().protection = Some(Protection::initial(&remote_cid, Side::Client));
+        (peer.version, peer.chosen) = (first, chosen);
+        peer.derive_initial_keys(&remote_cid);
         peer.remote_cid = remote_cid;
         peer.session = Some(session.unwrap().into());
         peer.pump();
@@ -105,6 +128,18 @@ impl ScriptedPeer {
         peer
     }
 
+    /// The version that a server answers in, whatever the client's.
+    pub const fn set_version(&mut self, version: u32) {
+        (self.version, self.chosen) = (version, version);
+    }
+
+    /// Sends long headers of this version from now on, with Initial keys to go with it.
+    pub fn change_version(&mut self, version: u32) {
+        self.version = version;
+        let destination = self.initial_dcid.clone();
+        self.derive_initial_keys(&destination);
+    }
+
     fn new(side: Side, parameters: Parameters, local_cid: Vec<u8>) -> Self {
         Self {
             is_automatic: true,
@@ -113,6 +148,9 @@ impl ScriptedPeer {
             server: None,
             parameters,
             session: None,
+            chosen: 1,
+            version: 1,
+            initial_dcid: Vec::new(),
             write_level: Level::Initial,
             spaces: Default::default(),
             phases: (0, 0),
@@ -169,6 +207,7 @@ impl ScriptedPeer {
         let number = draft.number.unwrap_or(space.next_number);
         space.next_number = space.next_number.max(number + 1);
         let to = Addressing {
+            version: self.version,
             destination: &self.remote_cid,
             source: &self.local_cid,
             token: &self.token,
@@ -373,9 +412,33 @@ impl ScriptedPeer {
         self.parameters
             .fill_in(ORIGINAL_DESTINATION_CID, destination);
         self.parameters.fill_in(INITIAL_SOURCE_CID, &self.local_cid);
-        let session = ServerConnection::new(config, Version::V1, self.parameters.encode());
+        let labels = rustls_version(self.chosen);
+        let session = ServerConnection::new(config, labels, self.parameters.encode());
         self.session = Some(session.unwrap().into());
-        self.initial_space().protection = Some(Protection::initial(destination, Side::Server));
+        self.derive_initial_keys(destination);
+    }
+
+    fn derive_initial_keys(&mut self, destination: &[u8]) {
+        let keys = Protection::initial(self.version, destination, self.side);
+        self.initial_space().protection = Some(keys);
+        self.initial_dcid = destination.to_vec();
+    }
+
+    /// Opens an Initial packet of another version than ours; a client goes on with that version.
+    fn on_other_version(
+        &mut self,
+        version: u32,
+        packet: &[u8],
+        number_at: usize,
+    ) -> Option<Opened> {
+        let mut keys = Protection::initial(version, &self.initial_dcid, self.side);
+        let expected = self.space(Level::Initial).expected();
+        let opened = keys.open(packet, number_at, expected, |_| 0)?;
+        if self.side == Side::Client && version == self.chosen {
+            self.version = version;
+            self.initial_space().protection = Some(keys);
+        }
+        Some(opened)
     }
 
     fn on_retry(&mut self, source: &[u8], token: &[u8]) {
@@ -383,15 +446,15 @@ impl ScriptedPeer {
         if self.side == Side::Client {
             self.remote_cid = source.to_vec();
             self.token = token.to_vec();
-            let space = self.initial_space();
-            space.protection = Some(Protection::initial(source, Side::Client));
-            space.rewind();
+            self.derive_initial_keys(source);
+            self.initial_space().rewind();
         }
     }
 
     fn on_packet(&mut self, begin: &Start<'_>, packet: &[u8], datagram_length: usize, at: Instant) {
         let Start::Sealed {
             level,
+            version,
             destination,
             source,
             token,
@@ -405,14 +468,19 @@ impl ScriptedPeer {
         let expected = space.expected();
         let current = self.phases.1;
         let mut phase = 0;
-        let opened = space.protection.as_mut().and_then(|protection| {
-            protection.open(packet, number_at, expected, |first| {
-                let is_odd = first & 4 != 0;
-                let is_other = level == Level::OneRtt && is_odd != (current % 2 == 1);
-                phase = if level == Level::OneRtt { current } else { 0 } + usize::from(is_other);
-                phase
+        let opened = if level == Level::Initial && version != self.version {
+            self.on_other_version(version, packet, number_at)
+        } else {
+            space.protection.as_mut().and_then(|protection| {
+                protection.open(packet, number_at, expected, |first| {
+                    let is_odd = first & 4 != 0;
+                    let is_other = level == Level::OneRtt && is_odd != (current % 2 == 1);
+                    phase =
+                        if level == Level::OneRtt { current } else { 0 } + usize::from(is_other);
+                    phase
+                })
             })
-        });
+        };
         let Some(opened) = opened else {
             self.unreadable.push(packet.to_vec());
             return;
@@ -425,6 +493,7 @@ impl ScriptedPeer {
         self.packets.push(SeenPacket {
             at,
             level,
+            version,
             first: opened.first,
             destination: destination.to_vec(),
             source: source.to_vec(),

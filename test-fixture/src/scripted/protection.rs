@@ -5,6 +5,9 @@ use std::fmt;
 use rustls::quic::{HeaderProtectionKey, KeyChange, Keys, PacketKeySet, Secrets, Version};
 use rustls::{CipherSuite, Side};
 
+/// QUIC version 2, RFC 9369.
+pub const VERSION_2: u32 = 0x6b33_43cf;
+
 /// Bytes of an AEAD tag.
 const TAG: usize = 16;
 
@@ -36,14 +39,20 @@ impl fmt::Debug for Protection {
 
 impl Protection {
     /// The keys that anyone can derive from the client's first destination connection ID.
-    pub(super) fn initial(cid: &[u8], side: Side) -> Self {
+    pub(super) fn initial(version: u32, cid: &[u8], side: Side) -> Self {
         let provider = rustls::crypto::ring::default_provider();
         let is_initial = |suite: &&rustls::SupportedCipherSuite| {
             suite.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256
         };
         let suite = provider.cipher_suites.iter().find(is_initial);
         let suite = suite.and_then(rustls::SupportedCipherSuite::tls13).unwrap();
-        let keys = Keys::initial(Version::V1, suite, suite.quic.unwrap(), cid, side);
+        let keys = Keys::initial(
+            rustls_version(version),
+            suite,
+            suite.quic.unwrap(),
+            cid,
+            side,
+        );
         Self::new(keys, None)
     }
 
@@ -131,6 +140,14 @@ impl Protection {
             number,
             payload: payload.to_vec(),
         })
+    }
+}
+
+/// The version whose labels rustls is to use.
+pub(super) const fn rustls_version(version: u32) -> Version {
+    match version {
+        VERSION_2 => Version::V2,
+        _ => Version::V1,
     }
 }
 

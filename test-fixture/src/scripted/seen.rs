@@ -23,6 +23,8 @@ pub struct SeenPacket {
     pub at: Instant,
     /// Its level.
     pub level: Level,
+    /// The version in its header; 0 in a short one, which has none.
+    pub version: u32,
     /// Its first byte, without protection.
     pub first: u8,
     /// The connection IDs in its header; a short one has no source.

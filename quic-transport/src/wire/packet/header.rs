@@ -11,7 +11,7 @@ use crate::wire::version::Version;
 
 /// First byte: the header is a long one.
 pub(super) const LONG: u8 = 0x80;
-/// First byte: set in every packet of version 1.
+/// First byte: set in every packet of versions 1 and 2.
 pub(super) const FIXED: u8 = 0x40;
 /// First byte of a short header: the spin bit.
 pub(super) const SPIN: u8 = 0x20;

@@ -36,29 +36,46 @@ impl PacketKind {
         }
     }
 
+    /// Whether it has a long header of a version that we know.
+    pub(crate) const fn is_long(self) -> bool {
+        matches!(
+            self,
+            Self::Initial | Self::ZeroRtt | Self::Handshake | Self::Retry
+        )
+    }
+
     /// The kind in the first byte of a long header of `version`.
     pub(super) const fn from_long(version: Version, first: u8) -> Self {
         match version {
             Version::NEGOTIATION => Self::VersionNegotiation,
-            Version::V1 => match (first >> 4) & 3 {
+            _ if !version.is_known() => Self::Unsupported,
+            _ => match (first >> 4).wrapping_sub(rotation(version)) & 3 {
                 0 => Self::Initial,
                 1 => Self::ZeroRtt,
                 2 => Self::Handshake,
                 _ => Self::Retry,
             },
-            _ => Self::Unsupported,
         }
     }
 
-    /// The bits of the first byte of a long header that say the kind; `None` when none do.
-    pub(super) const fn long_bits(self) -> Option<u8> {
-        match self {
-            Self::Initial => Some(0x00),
-            Self::ZeroRtt => Some(0x10),
-            Self::Handshake => Some(0x20),
-            Self::Retry => Some(0x30),
-            Self::VersionNegotiation | Self::Short | Self::Unsupported => None,
-        }
+    /// The bits of the first byte of a long header of `version` that say the kind; `None` when none do.
+    pub(super) const fn long_bits(self, version: Version) -> Option<u8> {
+        let bits = match self {
+            Self::Initial => 0,
+            Self::ZeroRtt => 1,
+            Self::Handshake => 2,
+            Self::Retry => 3,
+            Self::VersionNegotiation | Self::Short | Self::Unsupported => return None,
+        };
+        Some(((bits + rotation(version)) & 3) << 4)
+    }
+}
+
+/// By how much the numbers of the kinds are turned: version 2 begins with Retry (RFC 9369, 3.2).
+const fn rotation(version: Version) -> u8 {
+    match version {
+        Version::V2 => 1,
+        _ => 0,
     }
 }
 
@@ -70,15 +87,27 @@ mod tests {
     #[test]
     fn the_bits_of_the_long_header_round_trip() {
         for kind in [Kind::Initial, Kind::ZeroRtt, Kind::Handshake, Kind::Retry] {
-            let first = 0xc0 | kind.long_bits().unwrap();
-            assert_eq!(Kind::from_long(Version::V1, first), kind);
+            for version in [Version::V1, Version::V2] {
+                let first = 0xc0 | kind.long_bits(version).unwrap();
+                assert_eq!(Kind::from_long(version, first), kind);
+            }
             assert_eq!(
-                Kind::from_long(Version::reserved(7), first),
+                Kind::from_long(Version::reserved(7), 0xc0),
                 Kind::Unsupported
             );
         }
         for kind in [Kind::Short, Kind::VersionNegotiation, Kind::Unsupported] {
-            assert_eq!(kind.long_bits(), None);
+            assert_eq!(kind.long_bits(Version::V1), None);
+        }
+    }
+
+    /// RFC 9369, 3.2.
+    #[test]
+    fn the_kinds_of_version_2_have_other_bits() {
+        let kinds = [Kind::Retry, Kind::Initial, Kind::ZeroRtt, Kind::Handshake];
+        for (bits, kind) in (0_u8..).zip(kinds) {
+            assert_eq!(kind.long_bits(Version::V2), Some(bits << 4));
+            assert_eq!(Kind::from_long(Version::V2, 0xcf | bits << 4), kind);
         }
     }
 

@@ -7,6 +7,7 @@ use quic_common::Writer;
 use super::header::{FIXED, LONG, PacketHeader};
 use super::kind::PacketKind;
 use crate::wire::version::Version;
+use crate::wire::versions::Versions;
 
 /// The answer to a packet of a version that we don't speak.
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +17,7 @@ pub(crate) struct VersionNegotiation<'a> {
     /// The destination connection ID of the packet that is answered.
     pub(crate) scid: &'a [u8],
     /// The versions that we speak.
-    pub(crate) versions: &'a [Version],
+    pub(crate) versions: &'a Versions,
 }
 
 impl VersionNegotiation<'_> {
@@ -58,7 +59,7 @@ pub(crate) fn supported_versions<'a>(
 mod tests {
     use quic_common::Writer;
 
-    use super::{VersionNegotiation, supported_versions};
+    use super::{VersionNegotiation, Versions, supported_versions};
     use crate::wire::packet::{PacketKind, parse_header};
     use crate::wire::version::Version;
 
@@ -68,7 +69,7 @@ mod tests {
         let answer = VersionNegotiation {
             dcid: &dcid,
             scid: &scid,
-            versions: &[Version::V1, Version::V2],
+            versions: &Versions::DEFAULT,
         };
         let mut packet = [0; 300];
         let mut writer = Writer::new(&mut packet);
@@ -93,7 +94,7 @@ mod tests {
         let answer = VersionNegotiation {
             dcid: &[],
             scid: &[],
-            versions: &[],
+            versions: &Versions::known([]),
         };
         for (random, first) in [(0, 0xc0), (0x5f << 56, 0xdf), (u64::MAX, 0xff)] {
             let mut packet = [0; 11];

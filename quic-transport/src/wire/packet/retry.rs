@@ -54,7 +54,10 @@ pub(crate) struct RetryHeader {
 impl RetryHeader {
     /// Writes the packet up to the tag; `unused` fills the four bits without meaning. `false` when it doesn't fit.
     pub(crate) fn write(&self, writer: &mut Writer<'_>, unused: u8, token: &[u8]) -> bool {
-        writer.u8(LONG | FIXED | 0x30 | (unused & 0x0f))
+        let Some(kind) = PacketKind::Retry.long_bits(self.version) else {
+            return false;
+        };
+        writer.u8(LONG | FIXED | kind | (unused & 0x0f))
             && writer.u32(self.version.0)
             && write_cid(writer, &self.dcid)
             && write_cid(writer, &self.scid)

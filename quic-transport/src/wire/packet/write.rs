@@ -69,7 +69,10 @@ impl LongHeader<'_> {
         if self.size(number_length) > writer.remaining() || self.kind == PacketKind::Retry {
             return None;
         }
-        writer.u8(LONG | FIXED | self.kind.long_bits()? | number_length_bits(number_length));
+        writer.u8(LONG
+            | FIXED
+            | self.kind.long_bits(self.version)?
+            | number_length_bits(number_length));
         writer.u32(self.version.0);
         write_cid(writer, &self.dcid);
         write_cid(writer, &self.scid);

@@ -35,6 +35,9 @@ impl TransportParameters {
         if let Some(cid) = &self.retry_scid {
             put(out, ids::RETRY_SCID, cid.as_slice());
         }
+        if let Some(information) = &self.version_information {
+            put(out, ids::VERSION_INFORMATION, &information.encode());
+        }
         if self.reset_stream_at {
             put(out, ids::RESET_STREAM_AT, &[]);
             put(out, ids::RESET_STREAM_AT_BEFORE, &[]);
@@ -127,7 +130,9 @@ mod tests {
     use crate::wire::cid::ConnectionId;
     use crate::wire::reset_token::ResetToken;
     use crate::wire::stream_id::{MAX_STREAMS, Side};
-    use crate::wire::transport_parameters::PreferredAddress;
+    use crate::wire::transport_parameters::{PreferredAddress, VersionInformation};
+    use crate::wire::version::Version;
+    use crate::wire::versions::Versions;
 
     fn random_parameters(random: &mut Random, sender: Side) -> TransportParameters {
         let mut value = |max: u64| {
@@ -163,6 +168,11 @@ mod tests {
             reset_stream_at: value(1) == 1,
             min_ack_delay: (value(1) == 1).then_some(Duration::from_micros(value(1000))),
             grease_quic_bit: value(1) == 1,
+            version_information: Some(VersionInformation::new(
+                Version::V2,
+                &Versions::DEFAULT,
+                &mut Random::from_seed([2; 32]),
+            )),
         }
     }
 

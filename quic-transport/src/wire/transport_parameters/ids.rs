@@ -17,6 +17,7 @@ pub(super) const PREFERRED_ADDRESS: u64 = 0x0d;
 pub(super) const ACTIVE_CONNECTION_ID_LIMIT: u64 = 0x0e;
 pub(super) const INITIAL_SCID: u64 = 0x0f;
 pub(super) const RETRY_SCID: u64 = 0x10;
+pub(super) const VERSION_INFORMATION: u64 = 0x11;
 /// draft-ietf-quic-reliable-stream-reset-10.
 pub(super) const RESET_STREAM_AT: u64 = 0x1d;
 /// The same in earlier drafts, which some peers still speak.

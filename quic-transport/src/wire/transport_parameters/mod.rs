@@ -4,9 +4,10 @@
 //! the connection IDs of the handshake is checked by [`TransportParameters::authenticate`], once these are known.
 
 mod ids;
+mod preferred_address;
+mod version_information;
 mod parse;
 mod encode;
-mod preferred_address;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use crate::wire::malformed::Malformed;
 use crate::wire::reset_token::ResetToken;
 
 pub(crate) use preferred_address::PreferredAddress;
+pub(crate) use version_information::VersionInformation;
 
 /// What one end tells the other in the handshake. Those that may be absent are `Option`, others have their default.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,6 +64,8 @@ pub(crate) struct TransportParameters {
     pub(crate) min_ack_delay: Option<Duration>,
     /// Whether the sender takes packets whose fixed bit is clear (RFC 9287, 3).
     pub(crate) grease_quic_bit: bool,
+    /// The version chosen, and those that could have been (RFC 9368, 3).
+    pub(crate) version_information: Option<VersionInformation>,
 }
 
 /// What an endpoint that sends nothing is taken to have said.
@@ -89,6 +93,7 @@ impl Default for TransportParameters {
             reset_stream_at: false,
             min_ack_delay: None,
             grease_quic_bit: false,
+            version_information: None,
         }
     }
 }

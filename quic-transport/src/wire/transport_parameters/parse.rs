@@ -6,7 +6,8 @@ use quic_common::Reader;
 
 use super::{
     DEFAULT_ACTIVE_CONNECTION_ID_LIMIT, MAX_ACK_DELAY_BOUND, MAX_ACK_DELAY_EXPONENT,
-    MAX_UDP_PAYLOAD_SIZE, MIN_UDP_PAYLOAD_SIZE, PreferredAddress, TransportParameters, ids,
+    MAX_UDP_PAYLOAD_SIZE, MIN_UDP_PAYLOAD_SIZE, PreferredAddress, TransportParameters,
+    VersionInformation, ids,
 };
 use crate::limits::REMEMBERED_UNKNOWN_PARAMETERS;
 use crate::wire::cid::ConnectionId;
@@ -33,13 +34,13 @@ impl TransportParameters {
             if !seen.insert(id) {
                 return Err(TWICE);
             }
-            parameters.set(id, value)?;
+            parameters.set(id, value, sender)?;
         }
         parameters.check(sender)?;
         Ok(parameters)
     }
 
-    fn set(&mut self, id: u64, value: &[u8]) -> Result<(), Malformed> {
+    fn set(&mut self, id: u64, value: &[u8], sender: Side) -> Result<(), Malformed> {
         match id {
             ids::ORIGINAL_DCID => self.original_dcid = Some(cid(value)?),
             ids::MAX_IDLE_TIMEOUT => self.max_idle_timeout = Duration::from_millis(integer(value)?),
@@ -100,6 +101,9 @@ impl TransportParameters {
             }
             ids::INITIAL_SCID => self.initial_scid = Some(cid(value)?),
             ids::RETRY_SCID => self.retry_scid = Some(cid(value)?),
+            ids::VERSION_INFORMATION => {
+                self.version_information = Some(VersionInformation::parse(value, sender)?);
+            }
             ids::RESET_STREAM_AT | ids::RESET_STREAM_AT_BEFORE => {
                 self.reset_stream_at = flag(value, "reset_stream_at has a value")?;
             }
@@ -218,11 +222,11 @@ impl Seen {
 
 /// The bit of a parameter that we know: its number, or its place among the extensions.
 fn known_bit(id: u64) -> Option<u32> {
-    if id <= ids::RETRY_SCID {
+    if id <= ids::VERSION_INFORMATION {
         return Some(1 << id);
     }
     let place = ids::EXTENSIONS.iter().position(|known| *known == id)?;
-    1_u32.checked_shl(17 + u32::try_from(place).ok()?)
+    1_u32.checked_shl(18 + u32::try_from(place).ok()?)
 }
 
 #[cfg(test)]
