@@ -255,10 +255,10 @@ mod tests {
     #[test]
     fn an_ack_that_is_asked_for_is_due_at_once() {
         let (mut packets, now) = received(Space::Application);
-        packets.on_packet(0, true, Ecn::NotEct, now);
+        packets.on_packet(7, true, Ecn::NotEct, now);
         packets.request();
         assert!(packets.is_due(now));
-        assert_eq!(packets.largest(), Some(0));
+        assert_eq!(packets.largest(), Some(7));
     }
 
     /// RFC 9000, 13.2.5: the delay is that of the largest packet.

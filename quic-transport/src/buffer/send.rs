@@ -207,6 +207,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_discarded_is_neither_kept_nor_sent() {
+        let (mut pool, mut buffer) = (ChunkPool::default(), SendBuffer::default());
+        buffer.write(&[1; 100], &mut pool);
+        assert_eq!(span(buffer.take_new(60)), 0..60);
+        assert_eq!(buffer.on_acked(20..30, &mut pool), 10);
+        buffer.on_lost(10..40);
+        buffer.discard(&mut pool);
+        assert!(buffer.is_acked() && buffer.is_sent_acked() && !buffer.has_lost());
+        assert_eq!((buffer.sent(), buffer.end(), buffer.unacked()), (60, 60, 0));
+        assert_eq!((buffer.take_lost(100), buffer.take_new(100)), (None, None));
+        assert!(pool.take_small().capacity() >= 100);
+    }
+
+    #[test]
     fn an_ack_twice_counts_once() {
         let (mut pool, mut buffer) = (ChunkPool::default(), SendBuffer::default());
         buffer.write(&[1; 10], &mut pool);

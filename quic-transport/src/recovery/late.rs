@@ -102,7 +102,7 @@ impl LatePackets {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{LOST_PACKETS, LatePackets, Spurious};
+    use super::{LOST_PACKETS, LatePackets, Spurious, USUAL_LOSSES};
 
     fn now() -> Instant {
         #[expect(clippy::disallowed_methods, reason = "any instant serves")]
@@ -137,6 +137,7 @@ mod tests {
         let cap = u64::try_from(LOST_PACKETS).unwrap();
         for number in 0..cap {
             late.on_lost(number, now);
+            assert!(late.packets.capacity() >= USUAL_LOSSES);
         }
         assert!(late.packets.len() == LOST_PACKETS && late.packets.front().unwrap().0 == 0);
         late.on_lost(cap, now);

@@ -211,6 +211,17 @@ mod tests {
     }
 
     #[test]
+    fn each_side_is_the_others_peer() {
+        for (side, is_client) in [(Side::Client, true), (Side::Server, false)] {
+            assert_eq!(
+                (side.is_client(), side.is_server()),
+                (is_client, !is_client)
+            );
+            assert_eq!(side.peer().is_client(), !is_client);
+        }
+    }
+
+    #[test]
     fn shown_in_words_and_numbers() {
         let id = StreamId::new(Side::Server, Direction::Unidirectional, 1);
         assert_eq!((id.to_string(), u64::from(id)), ("7".to_owned(), 7));
