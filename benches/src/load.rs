@@ -203,7 +203,7 @@ impl Protocol for Client {
         }
     }
 
-    fn output(&mut self, _: SocketId, now: Instant, buffer: &mut BatchBuffer) -> Output {
+    fn output(&mut self, now: Instant, buffer: &mut BatchBuffer) -> Output {
         self.connection.process_output(now, buffer).into()
     }
 

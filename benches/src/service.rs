@@ -42,7 +42,8 @@ impl Service {
         let shared = Shared::new(identity, site, termination.clone()).unwrap();
         let sockets = threads::bind((Ipv4Addr::LOCALHOST, 0).into(), 1).unwrap();
         let address = sockets.first().unwrap().local_address();
-        let thread = std::thread::spawn(move || threads::serve(&shared, sockets).unwrap());
+        let thread =
+            std::thread::spawn(move || threads::serve(&shared, sockets, Vec::new()).unwrap());
         Self {
             address,
             tls: tls.without_resumption(),

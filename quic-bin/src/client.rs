@@ -180,6 +180,7 @@ fn try_each(
             first_version: arguments.first_version,
             handshake_timeout: share.max(SHORTEST_WAIT),
             idle_timeout: arguments.timeout,
+            keep_alive: arguments.keep_alive(),
             ..Config::default()
         };
         let mut download = Download::with_config(
@@ -190,11 +191,13 @@ fn try_each(
             termination.clone(),
             fetches,
         )?
-        .speaking(arguments.alpn);
+        .speaking(arguments.alpn)
+        .roaming(arguments.roaming());
         if arguments.key_update {
             download = download.updating_keys();
         }
         let result = drive(*address, &mut download, &termination);
+        tell(download.path_notes());
         if result.is_ok() || download.has_connected() || termination.is_requested() {
             result?;
             return Ok(download.into_finished());
@@ -205,6 +208,15 @@ fn try_each(
         }
     }
     Err(last)
+}
+
+/// What has become of the paths goes where it doesn't mix with bodies.
+fn tell(notes: &[String]) {
+    let mut out = io::stderr().lock();
+    for note in notes {
+        // Nobody to tell is no reason to stop.
+        drop(writeln!(out, "{note}"));
+    }
 }
 
 fn drive(

@@ -7,13 +7,13 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use quic_transport::tls;
+use quic_transport::{Config, tls};
 use quic_udp::Socket;
 
 use crate::{
     certificate::Identity,
     cli,
-    download::{Download, Exchange, Timing},
+    download::{Download, Exchange},
     event_loop::EventLoop,
     failure::Failure,
     pattern::Verifier,
@@ -121,11 +121,16 @@ pub fn run(arguments: &cli::Client) -> Result<(), Failure> {
     let termination = Termination::default();
     termination.wakes(events.waker());
     termination.on_signals().map_err(fail)?;
-    let timing = Timing {
-        handshake: arguments.timeout,
-        silence: arguments.timeout,
+    let config = Config {
+        handshake_timeout: arguments.timeout,
+        idle_timeout: arguments.timeout,
+        keep_alive: arguments.keep_alive(),
+        ..Config::default()
     };
-    let mut download = Download::new(server.address, NAME, &tls, timing, termination, [check])?;
+    let checks = [check];
+    let mut download =
+        Download::with_config(server.address, NAME, &tls, config, termination, checks)?
+            .roaming(arguments.roaming());
     events.run(&mut download).map_err(fail)?;
     download.result()?;
     let summary = summarize(&download, arguments.size, events.socket(id));
@@ -153,7 +158,7 @@ fn start_server(identity: Identity) -> Result<Background, Failure> {
     let thread = thread::Builder::new()
         .name("server".to_owned())
         // The client learns of its end by silence.
-        .spawn(move || drop(threads::serve(&shared, sockets)))
+        .spawn(move || drop(threads::serve(&shared, sockets, Vec::new())))
         .map_err(|error| Failure::new(format!("can't start the server: {error}")))?;
     Ok(Background {
         address,
@@ -179,6 +184,7 @@ fn summarize(download: &Download<Check>, bytes: u64, socket: Option<&Socket>) ->
             lost: stats.packets_lost,
         }),
         path_mtu: Some(stats.path_mtu),
+        paths: download.path_notes().to_vec(),
         socket: socket.map(Socket::counters),
         buffers: socket.map(|socket| (socket.send_buffer(), socket.receive_buffer())),
         version: Some(connection.version().to_string()),

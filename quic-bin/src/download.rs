@@ -14,9 +14,10 @@ use quic_udp::{Datagrams, Fault, IcmpError, IcmpKind};
 
 use crate::{
     alpn::Alpn,
-    event_loop::{Output, Protocol, SocketId},
+    event_loop::{Output, Protocol, SocketChange, SocketId},
     failure::Failure,
     random,
+    roaming::{Plan, Roaming},
     session::Session,
     signals::Termination,
     site::Body,
@@ -86,6 +87,7 @@ pub struct Download<E> {
     session: Session,
     /// The keys are still to be updated, once that is possible.
     wants_key_update: bool,
+    roaming: Roaming,
     waiting: VecDeque<E>,
     running: IdMap<StreamId, Running<E>>,
     finished: Vec<E>,
@@ -162,6 +164,7 @@ impl<E: Exchange> Download<E> {
             connection,
             session: Session::new(Alpn::Http3),
             wants_key_update: false,
+            roaming: Roaming::default(),
             waiting: exchanges.into_iter().collect(),
             running: IdMap::default(),
             finished: Vec::new(),
@@ -186,6 +189,19 @@ impl<E: Exchange> Download<E> {
     pub const fn updating_keys(mut self) -> Self {
         self.wants_key_update = true;
         self
+    }
+
+    /// Changes the address as planned.
+    #[must_use]
+    pub fn roaming(mut self, plan: Plan) -> Self {
+        self.roaming = Roaming::new(plan);
+        self
+    }
+
+    /// What has become of the connection's paths, a line for each change.
+    #[must_use]
+    pub fn path_notes(&self) -> &[String] {
+        self.roaming.notes()
     }
 
     /// The connection, for its statistics.
@@ -229,7 +245,7 @@ impl<E: Exchange> Download<E> {
     /// The first thing that went wrong.
     pub fn result(&self) -> Result<(), Failure> {
         match &self.state {
-            State::Done => Ok(()),
+            State::Done => self.roaming.result(),
             State::Failed(failure) => Err(failure.clone()),
             State::Connecting | State::Running => Err(Failure::new("interrupted")),
         }
@@ -247,9 +263,11 @@ impl<E: Exchange> Download<E> {
             Event::Connected => {
                 self.state = State::Running;
                 self.first_request = Some(now);
+                self.roaming.begin(now);
                 self.last_byte = Some(now);
             }
             Event::Stream(event) => self.session.on_event(&mut self.connection, event),
+            Event::Path(event) => self.roaming.on_path(&mut self.connection, &event, now),
             Event::Closed(reason) => {
                 let line = self.explain(&reason);
                 self.fail(Failure::new(line));
@@ -457,6 +475,9 @@ impl<E: Exchange> Protocol for Download<E> {
         if self.wants_key_update {
             self.wants_key_update = self.connection.update_keys().is_err();
         }
+        if let Err(failure) = self.roaming.process(&mut self.connection, now) {
+            self.fail(failure);
+        }
         self.request();
         if self.waiting.is_empty() && self.running.is_empty() {
             self.state = State::Done;
@@ -464,13 +485,21 @@ impl<E: Exchange> Protocol for Download<E> {
         }
     }
 
-    fn output(&mut self, _: SocketId, now: Instant, buffer: &mut BatchBuffer) -> Output {
+    fn output(&mut self, now: Instant, buffer: &mut BatchBuffer) -> Output {
         let output = self.connection.process_output(now, buffer).into();
         // Its deadlines pass in there: without another turn nobody would hear that the time is up.
         if !matches!(output, Output::Batch(_)) && self.connection.has_events() && !self.is_done() {
             return Output::Wait(Duration::ZERO);
         }
-        output
+        match (output, self.roaming.wait(now)) {
+            (Output::Wait(one), Some(other)) => Output::Wait(one.min(other)),
+            (Output::Idle, Some(wait)) => Output::Wait(wait),
+            (other, _) => other,
+        }
+    }
+
+    fn take_socket(&mut self) -> Option<SocketChange> {
+        self.roaming.take_change()
     }
 
     fn is_done(&self) -> bool {

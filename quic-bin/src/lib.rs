@@ -17,6 +17,7 @@ pub mod files;
 pub mod progress;
 pub mod summary;
 pub mod event_loop;
+pub mod roaming;
 pub mod alpn;
 pub mod cli;
 pub mod random;

@@ -35,16 +35,19 @@ pub fn run(arguments: &cli::Server) -> Result<(), Failure> {
     };
     let fingerprint = identity.fingerprint();
     let termination = Termination::default();
-    let shared = Shared::with_settings(
-        identity,
-        site,
-        Settings::from(arguments),
-        termination.clone(),
-    )?;
-    let sockets = threads::bind(arguments.listen, arguments.threads())?;
-    let address = sockets
-        .first()
-        .map_or(arguments.listen, Socket::local_address);
+    let bind = |address: &SocketAddr| threads::bind(*address, arguments.threads());
+    let address_of = |sockets: &Vec<Socket>| sockets.first().map(Socket::local_address);
+    let sockets = bind(&arguments.listen)?;
+    let address = address_of(&sockets).unwrap_or(arguments.listen);
+    let others: Vec<_> = arguments
+        .preferred_address
+        .iter()
+        .map(bind)
+        .collect::<Result<_, _>>()?;
+    let mut settings = Settings::from(arguments);
+    settings.preferred = others.iter().filter_map(address_of).collect();
+    let preferred = settings.preferred.clone();
+    let shared = Shared::with_settings(identity, site, settings, termination.clone())?;
     termination
         .on_signals()
         .map_err(|error| Failure::new(format!("can't watch for signals: {error}")))?;
@@ -53,16 +56,18 @@ pub fn run(arguments: &cli::Server) -> Result<(), Failure> {
     // Nobody may be reading; the server works all the same.
     drop(greet(
         address,
+        &preferred,
         fingerprint,
         is_self_signed,
         arguments.test_resources,
     ));
-    threads::serve(&shared, sockets)
+    threads::serve(&shared, sockets, others)
 }
 
 /// Says where the server is, what it shows, and how to try it.
 fn greet(
     address: SocketAddr,
+    preferred: &[SocketAddr],
     fingerprint: Option<Fingerprint>,
     is_self_signed: bool,
     has_test_resources: bool,
@@ -79,6 +84,9 @@ fn greet(
                 "try: quic-client --pin-sha256 {fingerprint} https://{server}/{path}"
             )?;
         }
+    }
+    for preferred in preferred {
+        writeln!(out, "preferred address {preferred}")?;
     }
     out.flush()
 }

@@ -40,6 +40,10 @@ pub struct Settings {
     pub versions: Versions,
     /// The cipher suites that it accepts, most wanted first.
     pub cipher_suites: Vec<CipherSuite>,
+    /// Where it would rather be reached, one address of a family.
+    pub preferred: Vec<SocketAddr>,
+    /// Whether clients are asked not to move.
+    pub forbids_migration: bool,
 }
 
 impl Default for Settings {
@@ -49,7 +53,27 @@ impl Default for Settings {
             retry: RetryPolicy::default(),
             versions: Versions::DEFAULT,
             cipher_suites: CipherSuite::ALL.to_vec(),
+            preferred: Vec::new(),
+            forbids_migration: false,
         }
+    }
+}
+
+impl Settings {
+    /// The settings for all connections.
+    fn config(&self) -> Config {
+        let mut config = Config {
+            max_streams_bidirectional: SERVER_STREAMS,
+            disable_active_migration: self.forbids_migration,
+            ..Config::default()
+        };
+        for address in &self.preferred {
+            match address {
+                SocketAddr::V4(v4) => config.preferred_v4 = Some(*v4),
+                SocketAddr::V6(v6) => config.preferred_v6 = Some(*v6),
+            }
+        }
+        config
     }
 }
 
@@ -58,6 +82,7 @@ impl From<&cli::Server> for Settings {
         let mut settings = Self {
             alpn: arguments.alpn.clone(),
             versions: arguments.quic_versions,
+            forbids_migration: arguments.no_migration,
             ..Self::default()
         };
         if arguments.retry {
@@ -85,6 +110,7 @@ pub struct Shared {
 #[derive(Debug)]
 pub struct Server {
     endpoint: Endpoint<Service>,
+    config: Config,
     alpn: Vec<Alpn>,
     tls: tls::ServerConfig,
     site: Arc<Site>,
@@ -166,6 +192,7 @@ impl Shared {
         config.token_key = self.token_key.clone();
         Ok(Server {
             endpoint: Endpoint::new(config, random),
+            config: self.settings.config(),
             alpn: self.settings.alpn.clone(),
             tls: self.tls.clone(),
             site: Arc::clone(&self.site),
@@ -179,7 +206,7 @@ impl Shared {
 
 impl Server {
     fn admit(&mut self, incoming: Incoming, now: Instant) {
-        let config = config_for(incoming.remote());
+        let config = config_for(incoming.remote(), &self.config);
         // TLS tells a client with which it has no protocol in common.
         let alpn = Alpn::choose(&self.alpn, || incoming.alpn()).unwrap_or(Alpn::Http3);
         let service = Service::new(alpn, Arc::clone(&self.site), self.reader.requests());
@@ -208,11 +235,8 @@ impl Server {
 }
 
 /// The settings for a client at `remote`: on this machine a datagram may be as large as UDP allows.
-fn config_for(remote: SocketAddr) -> Config {
-    let mut config = Config {
-        max_streams_bidirectional: SERVER_STREAMS,
-        ..Config::default()
-    };
+fn config_for(remote: SocketAddr, config: &Config) -> Config {
+    let mut config = config.clone();
     if remote.ip().is_loopback() {
         config.max_datagram = MAX_LOOPBACK_DATAGRAM;
     }
@@ -249,7 +273,7 @@ impl Protocol for Server {
         }
     }
 
-    fn output(&mut self, _: SocketId, now: Instant, buffer: &mut BatchBuffer) -> Output {
+    fn output(&mut self, now: Instant, buffer: &mut BatchBuffer) -> Output {
         let output = self.endpoint.process_output(now, buffer).into();
         if matches!(self.life, Life::Ending { .. }) && !matches!(output, Output::Batch(_)) {
             self.life = Life::Ended;

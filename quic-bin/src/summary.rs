@@ -19,6 +19,8 @@ pub struct Summary {
     pub packets: Option<Packets>,
     /// The largest datagram that the path was found to take.
     pub path_mtu: Option<u16>,
+    /// What has become of the connection's paths, a line for each change.
+    pub paths: Vec<String>,
     /// What the socket did.
     pub socket: Option<Counters>,
     /// The kernel's buffers for sending and receiving.
@@ -101,6 +103,9 @@ impl fmt::Display for Summary {
         if let Some(mtu) = self.path_mtu {
             row("path MTU", &format!("{mtu} bytes of UDP payload"))?;
         }
+        for (place, change) in self.paths.iter().enumerate() {
+            row(if place == 0 { "path" } else { "" }, change)?;
+        }
         if let Some((send, receive)) = self.buffers {
             let [sending, receiving] = [send, receive].map(|buffer| size(as_u64(buffer.granted)));
             row(
@@ -177,6 +182,7 @@ mod tests {
                 lost: 0,
             }),
             path_mtu: Some(1452),
+            paths: vec!["rebound to a".to_owned(), "path changed: from b".to_owned()],
             socket: Some(socket.counters()),
             buffers: Some(buffers),
             version: Some("v1".to_owned()),
@@ -194,6 +200,7 @@ mod tests {
             "packets              1 000 sent, 739 000 received, 0 lost\n",
             "datagrams per call   - sent, - received\n",
             "path MTU             1452 bytes of UDP payload\n",
+            "path                 rebound to a\n                     path changed: from b\n",
             "socket buffers       97.66 KiB send, ",
             "QUIC version         v1\n",
             "cipher               TLS13_AES_128_GCM_SHA256\n",

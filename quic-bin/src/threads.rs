@@ -1,6 +1,6 @@
 //! A server's threads: each has a socket of its own on the same address, a loop, and an endpoint.
 
-use std::{net::SocketAddr, thread};
+use std::{iter, net::SocketAddr, thread};
 
 use quic_udp::Socket;
 
@@ -23,19 +23,27 @@ pub fn bind(address: SocketAddr, threads: u16) -> Result<Vec<Socket>, Failure> {
 }
 
 /// Serves on `sockets`, each in a thread of its own, the first in this one, until the server is ended; if one of them
-/// fails, so do all.
+/// fails, so do all. Of each of the `others` every thread gets one, too.
 ///
 /// # Errors
 ///
 /// What failed first.
-pub fn serve(shared: &Shared, sockets: Vec<Socket>) -> Result<(), Failure> {
+pub fn serve(
+    shared: &Shared,
+    sockets: Vec<Socket>,
+    others: Vec<Vec<Socket>>,
+) -> Result<(), Failure> {
+    let mut others: Vec<_> = others.into_iter().map(Vec::into_iter).collect();
     let mut loops = Vec::new();
     for socket in sockets {
         let mut events =
             EventLoop::new().map_err(|error| Failure::new(format!("no poller: {error}")))?;
-        events
-            .add(socket)
-            .map_err(|error| Failure::new(format!("can't poll the socket: {error}")))?;
+        let others = others.iter_mut().filter_map(Iterator::next);
+        for socket in iter::once(socket).chain(others) {
+            events
+                .add(socket)
+                .map_err(|error| Failure::new(format!("can't poll the socket: {error}")))?;
+        }
         shared.termination().wakes(events.waker());
         loops.push(events);
     }

@@ -366,7 +366,7 @@ fn threads_pass_on_what_is_for_others() {
     let mut sockets = threads::bind("127.0.0.1:0".parse().unwrap(), 2).unwrap();
     let url = format!("https://{}/file", sockets[0].local_address());
     sockets.reverse();
-    let server = thread::spawn(move || threads::serve(&shared, sockets));
+    let server = thread::spawn(move || threads::serve(&shared, sockets, Vec::new()));
     several_clients_are_served(&url, &pin, &[7; 10_000]);
     termination.request();
     server.join().unwrap().unwrap();

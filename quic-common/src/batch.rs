@@ -4,7 +4,7 @@
 //! all to one address with one ECN mark. When the socket is full, the batch's head is parked in the buffer and the
 //! batch is rebuilt from it once the socket is writable: nothing is copied, lost or reordered.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use crate::datagram::Ecn;
 
@@ -19,8 +19,9 @@ pub const MAX_BATCH_BYTES: usize = 65507;
 pub struct BatchHead {
     /// Where to.
     pub remote: SocketAddr,
-    /// The source address to send from, when it matters.
-    pub local: Option<IpAddr>,
+    /// Where from, when it matters: it tells apart the sockets of one who has several. An unspecified IP address leaves
+    /// the choice among the socket's to the system.
+    pub local: Option<SocketAddr>,
     /// The ECN mark of every datagram.
     pub ecn: Ecn,
     /// Bytes of all datagrams together.

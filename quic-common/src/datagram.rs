@@ -1,6 +1,6 @@
 //! A received UDP datagram, borrowed from the buffer that it was received in.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 /// The ECN field of an IP packet, [RFC 3168, section 5](https://www.rfc-editor.org/rfc/rfc3168#section-5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -47,8 +47,8 @@ impl Ecn {
 pub struct Datagram<'a> {
     /// The address that it came from. IPv4-mapped IPv6 addresses are given as IPv4.
     pub remote: SocketAddr,
-    /// The address that it was sent to, when the socket tells.
-    pub local: Option<IpAddr>,
+    /// The address that it was sent to: that of the socket, with the IP address that the system tells.
+    pub local: Option<SocketAddr>,
     /// The ECN mark that it arrived with.
     pub ecn: Ecn,
     /// The UDP payload.

@@ -1,6 +1,9 @@
 //! Settings of a connection, validated once when the connection is made.
 
-use std::time::Duration;
+use std::{
+    net::{SocketAddr, SocketAddrV4, SocketAddrV6},
+    time::Duration,
+};
 
 use quic_common::MAX_VARINT;
 
@@ -25,6 +28,7 @@ pub const MAX_DATAGRAM: u16 = 65_507;
 /// Start from [`Config::default`] and change what matters; a value out of range is refused when the connection is
 /// made, never silently bent.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "independent settings")]
 pub struct Config {
     /// The QUIC versions that a client speaks, most wanted first. A server's are those of its endpoint.
     pub versions: Versions,
@@ -69,6 +73,16 @@ pub struct Config {
     pub datagrams: DatagramSettings,
     /// Bytes of the connection IDs that we give out, 0 to 20.
     pub cid_length: usize,
+    /// Asks the client not to move to another address, as a server does that datagrams from there wouldn't reach. One
+    /// that seems to have moved, as behind a NAT, is followed all the same.
+    pub disable_active_migration: bool,
+    /// Where a server would rather be reached over IPv4 once the handshake is done (RFC 9000, 9.6). Datagrams that arrive
+    /// there have to reach the same endpoint.
+    pub preferred_v4: Option<SocketAddrV4>,
+    /// The same over IPv6.
+    pub preferred_v6: Option<SocketAddrV6>,
+    /// Whether a client moves to the address that its server prefers.
+    pub follows_preferred_address: bool,
 }
 
 impl Default for Config {
@@ -94,6 +108,10 @@ impl Default for Config {
             ecn: true,
             datagrams: DatagramSettings::default(),
             cid_length: 8,
+            disable_active_migration: false,
+            preferred_v4: None,
+            preferred_v6: None,
+            follows_preferred_address: true,
         }
     }
 }
@@ -155,6 +173,16 @@ impl Config {
         }
     }
 
+    /// Whether the preferred addresses, if there are any, can be named (RFC 9000, 18.2).
+    fn can_prefer_addresses(&self) -> bool {
+        let v4 = self.preferred_v4.map(SocketAddr::from);
+        let v6 = self.preferred_v6.map(SocketAddr::from);
+        [v4, v6]
+            .into_iter()
+            .flatten()
+            .all(|at| self.cid_length > 0 && at.port() != 0 && !at.ip().is_unspecified())
+    }
+
     /// Checks every setting.
     ///
     /// # Errors
@@ -176,6 +204,11 @@ impl Config {
                     .is_none_or(|version| self.versions.contains(version)),
                 "first_version",
                 "one of versions",
+            ),
+            (
+                self.can_prefer_addresses(),
+                "preferred address",
+                "an address and a port, beside connection IDs",
             ),
             (streams <= 1 << 60, "max_streams", "at most 2^60"),
             (
@@ -257,8 +290,18 @@ mod tests {
     #[test]
     fn each_bound_is_named() {
         type Break = fn(&mut Config);
-        let broken: [(&str, Break); 9] = [
+        let broken: [(&str, Break); 12] = [
             ("first_version", |c| c.first_version = Some(Version(7))),
+            ("preferred address", |c| {
+                c.preferred_v4 = Some("192.0.2.1:0".parse().unwrap());
+            }),
+            ("preferred address", |c| {
+                c.preferred_v6 = Some("[::]:443".parse().unwrap());
+            }),
+            ("preferred address", |c| {
+                c.preferred_v4 = Some("192.0.2.1:443".parse().unwrap());
+                c.cid_length = 0;
+            }),
             ("max_streams", |c| {
                 c.max_streams_unidirectional = (1 << 60) + 1;
             }),

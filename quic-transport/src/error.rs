@@ -96,6 +96,8 @@ pub enum CloseReason {
     VersionMismatch,
     /// The embedder said that the peer can't be reached.
     Unreachable,
+    /// The peer answers on no path any more (RFC 9000, 9.3.2).
+    NoPath,
 }
 
 impl std::fmt::Display for CloseReason {
@@ -125,6 +127,7 @@ impl std::fmt::Display for CloseReason {
             Self::StatelessReset => f.write_str("reset: the peer has lost the connection's state"),
             Self::VersionMismatch => f.write_str("no version in common with the server"),
             Self::Unreachable => f.write_str("the peer can't be reached"),
+            Self::NoPath => f.write_str("the peer answers on no path"),
         }
     }
 }
@@ -217,6 +220,8 @@ pub enum ApiError {
     HandshakeIncomplete,
     /// A key update isn't possible now: the handshake isn't confirmed, or the last update isn't over.
     KeyUpdate,
+    /// The connection can't use another path: why.
+    Migration(&'static str),
     /// A value over 2^62 - 1, or more bytes than the field can hold.
     TooLarge,
     /// A configuration that can't work.
@@ -232,6 +237,7 @@ impl std::fmt::Display for ApiError {
         match self {
             Self::Closed => f.write_str("the connection is closed"),
             Self::KeyUpdate => f.write_str("no key update is possible now"),
+            Self::Migration(why) => write!(f, "no other path can be used: {why}"),
             Self::Started => f.write_str("something has been sent already"),
             Self::HandshakeIncomplete => f.write_str("the handshake is not complete"),
             Self::TooLarge => f.write_str("the value is too large"),

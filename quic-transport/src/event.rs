@@ -1,6 +1,8 @@
 //! What a connection tells its user, as plain data.
 
-use crate::{datagram::DatagramEvent, error::CloseReason, stream::StreamEvent};
+use std::net::SocketAddr;
+
+use crate::{datagram::DatagramEvent, error::CloseReason, stream::StreamEvent, transmit::PathId};
 
 /// Something happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +14,34 @@ pub enum Event {
     Stream(StreamEvent),
     /// Something happened to datagrams.
     Datagram(DatagramEvent),
+    /// Something happened to a path.
+    Path(Box<PathEvent>),
     /// The connection has ended; nothing follows.
     Closed(CloseReason),
+}
+
+/// What has become of a path between the two ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PathEvent {
+    /// Which.
+    pub path: PathId,
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// Ours, when it is known.
+    pub local: Option<SocketAddr>,
+    /// What happened.
+    pub news: PathNews,
+}
+
+/// What can happen to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PathNews {
+    /// The peer has been reached on it.
+    Validated,
+    /// The peer can't be reached on it; it is forgotten.
+    Failed,
+    /// Packets take it from now on.
+    InUse,
 }

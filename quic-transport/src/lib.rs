@@ -123,9 +123,10 @@ pub use endpoint::{
     Application, Endpoint, EndpointConfig, EndpointStats, Foreign, Handle, Incoming, RetryPolicy,
 };
 pub use error::{ApiError, CloseReason, DatagramError, Error, StreamError};
-pub use event::Event;
-pub use stats::Stats;
+pub use event::{Event, PathEvent, PathNews};
+pub use stats::{PathStats, Stats};
 pub use stream::{Fill, Read, StreamEvent};
+pub use transmit::PathId;
 pub use wire::{
     ConnectionId, Direction, MAX_CID_LENGTH, Side, StreamId, TransportErrorCode, Version, Versions,
 };

@@ -35,6 +35,15 @@ pub(crate) const PTO_EXPONENT: u32 = 16;
 /// The longest probe timeout, backoff included.
 pub(crate) const PTO: std::time::Duration = std::time::Duration::from_mins(1);
 
+/// The smallest datagram that is worth sending to an address that may get little: a challenge fits.
+pub(crate) const SMALLEST_DATAGRAM: u64 = 64;
+
+/// Paths of a connection that are known at a time, the one in use included.
+pub(crate) const PATHS: usize = 5;
+
+/// News of paths that wait for the application; the oldest goes.
+pub(crate) const PATH_EVENTS: usize = 16;
+
 /// PATH_CHALLENGE frames for each path that wait to be answered.
 pub(crate) const PATH_RESPONSES: usize = 4;
 

@@ -1,6 +1,8 @@
 //! Counters of a connection.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
+
+use crate::transmit::PathId;
 
 use crate::datagram::DatagramStats;
 
@@ -47,5 +49,29 @@ pub struct Stats {
     /// Bytes sent that are neither acknowledged nor lost.
     pub bytes_in_flight: u64,
     /// The largest UDP payload that the path is known to carry, in bytes.
+    pub path_mtu: u16,
+}
+
+/// A path as it is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PathStats {
+    /// Which.
+    pub path: PathId,
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// Ours, when it is known.
+    pub local: Option<SocketAddr>,
+    /// Whether packets take it, apart from those that probe others.
+    pub is_in_use: bool,
+    /// Whether the peer has been reached on it.
+    pub is_validated: bool,
+    /// Its smoothed round-trip time.
+    pub smoothed_rtt: Duration,
+    /// Its congestion window, in bytes.
+    pub congestion_window: u64,
+    /// Bytes sent on it that are neither acknowledged nor lost.
+    pub bytes_in_flight: u64,
+    /// The largest UDP payload that it is known to carry, in bytes.
     pub path_mtu: u16,
 }

@@ -38,9 +38,9 @@ fn elsewhere() -> SocketAddr {
     ([203, 0, 113, 9], 9).into()
 }
 
-/// RFC 9000, 9: for now nobody moves; what comes from another address changes nothing, and nothing goes there.
+/// RFC 9000, 9.3: what can't be opened doesn't come from the peer, wherever it comes from, and nothing goes there.
 #[test]
-fn packets_from_another_address_are_dropped() {
+fn forgeries_from_another_address_are_dropped() {
     let mut pair = to_server();
     let packet = pair.client.seal(&Draft::new(
         Level::OneRtt,
@@ -50,12 +50,17 @@ fn packets_from_another_address_are_dropped() {
         source: elsewhere(),
         destination: pair.network.address(SERVER),
     };
-    pair.network.inject(route, Ecn::NotEct, &packet);
+    for at in [0, 12, packet.len() - 1] {
+        let mut forged = packet.clone();
+        forged[at] ^= 1;
+        pair.network.inject(route, Ecn::NotEct, &forged);
+    }
     pair.run(SECOND);
     let (connection, log) = pair.server.connection(0).unwrap();
     let is_stream = |event: &Event| matches!(event, Event::Stream(StreamEvent::Opened(_)));
     assert!(!log.events.iter().any(is_stream));
-    assert_eq!(connection.stats().packets_dropped, 1);
+    assert_eq!(connection.stats().packets_dropped, 3);
+    assert_eq!(connection.paths().count(), 1);
     assert_eq!(pair.network.unroutable(), 0);
     // The packet itself was fine.
     pair.client.send_datagram(packet);

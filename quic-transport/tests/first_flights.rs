@@ -224,9 +224,6 @@ fn decode(parameters: &[u8]) -> BTreeMap<u64, Vec<u8>> {
     found
 }
 
-/// disable_active_migration (RFC 9000, 18.2).
-const DISABLE_ACTIVE_MIGRATION: u64 = 0x0c;
-
 /// RFC 9000, 7.3, 7.4 and 18.2: each end names the connection IDs that it has used, and says what its role may say.
 #[test]
 fn the_parameters_name_the_connection_ids() {
@@ -254,8 +251,19 @@ fn the_parameters_name_the_connection_ids() {
     assert_eq!(found.get(&ids::ORIGINAL_DESTINATION_CID), Some(&original));
     assert_eq!(found.get(&ids::RETRY_SOURCE_CID), None);
     assert_eq!(found.get(&ids::STATELESS_RESET_TOKEN).unwrap().len(), 16);
-    // RFC 9000, 5.2.3: a server that doesn't follow migrations says so.
-    assert_eq!(found.get(&DISABLE_ACTIVE_MIGRATION).map(Vec::len), Some(0));
+    assert_eq!(found.get(&ids::DISABLE_ACTIVE_MIGRATION), None);
+}
+
+/// RFC 9000, 5.2.3: a server that can't follow its clients says so.
+#[test]
+fn a_server_asks_its_clients_not_to_move_if_it_is_told_to() {
+    let mut settings = Settings::default();
+    settings.server.disable_active_migration = true;
+    let mut pair = ToServer::scripted_client(&settings, Parameters::generous(), link());
+    pair.handshake();
+    let found = decode(pair.client.remote_parameters().unwrap());
+    let value = found.get(&ids::DISABLE_ACTIVE_MIGRATION);
+    assert_eq!(value.map(Vec::len), Some(0));
 }
 
 /// RFC 9000, 8.1 and RFC 9002, 6.2.2.1: with nothing in flight a client probes all the same: with a full Initial, or with

@@ -51,12 +51,13 @@ impl Bound {
     }
 
     /// The source address to ask for: none when the socket has only one.
-    pub(crate) fn source(&self, local: Option<IpAddr>) -> Option<IpAddr> {
+    pub(crate) fn source(&self, local: Option<SocketAddr>) -> Option<IpAddr> {
         if !self.address.ip().is_unspecified() {
             return None;
         }
-        let local = normal_ip(local?);
+        let local = normal_ip(local?.ip());
         match local {
+            ip if ip.is_unspecified() => None,
             // BSDs know only the IPv6 option on an IPv6 socket.
             IpAddr::V4(v4)
                 if self.ipv6 && !cfg!(any(target_os = "linux", target_os = "android", windows)) =>
@@ -150,14 +151,16 @@ mod tests {
     #[test]
     fn a_source_is_asked_for_only_where_there_is_a_choice() {
         assert_eq!(
-            bound("127.0.0.1:1", false, false).source(ip("127.0.0.1")),
+            bound("127.0.0.1:1", false, false).source(Some(address("127.0.0.1:1"))),
             None
         );
         assert_eq!(
-            bound("0.0.0.0:1", false, false).source(ip("127.0.0.2")),
+            bound("0.0.0.0:1", false, false).source(Some(address("127.0.0.2:1"))),
             ip("127.0.0.2")
         );
         assert_eq!(bound("0.0.0.0:1", false, false).source(None), None);
+        let any = Some(address("0.0.0.0:1"));
+        assert_eq!(bound("0.0.0.0:1", false, false).source(any), None);
     }
 
     #[test]

@@ -77,8 +77,10 @@ impl ReceiveBuffer {
     }
 
     /// The datagrams of the last read. Each can be had once.
-    pub(crate) fn datagrams(&mut self) -> Datagrams<'_> {
+    /// What the last read has put here, by a socket that is bound to `bound`.
+    pub(crate) fn datagrams(&mut self, bound: SocketAddr) -> Datagrams<'_> {
         Datagrams {
+            bound,
             slots: self.bytes.chunks_exact_mut(SLOT_BYTES),
             meta: self.meta.get(..self.filled).unwrap_or_default().iter(),
             run: None,
@@ -135,6 +137,7 @@ fn is_answerable_meta(meta: &RecvMeta) -> bool {
 /// Datagrams that the kernel joined are told apart again.
 #[derive(Debug)]
 pub struct Datagrams<'a> {
+    bound: SocketAddr,
     slots: slice::ChunksExactMut<'a, u8>,
     meta: slice::Iter<'a, RecvMeta>,
     run: Option<Run<'a>>,
@@ -146,7 +149,7 @@ struct Run<'a> {
     rest: &'a mut [u8],
     stride: usize,
     remote: SocketAddr,
-    local: Option<IpAddr>,
+    local: SocketAddr,
     ecn: Ecn,
 }
 
@@ -162,7 +165,7 @@ impl<'a> Iterator for Datagrams<'a> {
         let (payload, rest) = rest.split_at_mut(run.stride.min(rest.len()));
         let datagram = Datagram {
             remote: run.remote,
-            local: run.local,
+            local: Some(run.local),
             ecn: run.ecn,
             payload,
         };
@@ -187,11 +190,19 @@ impl<'a> Datagrams<'a> {
                     rest: slot.get_mut(..length).unwrap_or_default(),
                     stride: meta.stride.max(1),
                     remote: normal_address(meta.addr),
-                    local: meta.dst_ip.map(normal_ip),
+                    local: local_address(self.bound, meta.dst_ip),
                     ecn: mark(meta.ecn),
                 });
             }
         }
+    }
+}
+
+/// Where a socket that is bound to `bound` has received what was sent to `ip`; the system may not tell.
+const fn local_address(bound: SocketAddr, ip: Option<IpAddr>) -> SocketAddr {
+    match ip {
+        Some(ip) => SocketAddr::new(normal_ip(ip), bound.port()),
+        None => bound,
     }
 }
 
@@ -206,13 +217,18 @@ const fn mark(ecn: Option<EcnCodepoint>) -> Ecn {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
+    use std::{
+        io,
+        net::{IpAddr, Ipv4Addr, SocketAddr},
+    };
 
     use quic_common::Ecn;
     use quinn_udp::{EcnCodepoint, RecvMeta};
 
     use super::{ReceiveBuffer, SLOT_BYTES};
     use crate::limits::{FULL_READS_TO_GROW, MAX_SLOTS};
+
+    const BOUND: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 443);
 
     fn meta(len: usize, stride: usize, from: &str) -> RecvMeta {
         let mut meta = RecvMeta::default();
@@ -238,14 +254,14 @@ mod tests {
     }
 
     fn sizes(buffer: &mut ReceiveBuffer) -> Vec<usize> {
-        buffer.datagrams().map(|d| d.payload.len()).collect()
+        buffer.datagrams(BOUND).map(|d| d.payload.len()).collect()
     }
 
     #[test]
     fn joined_datagrams_are_told_apart() {
         let mut buffer = ReceiveBuffer::new();
         fill(&mut buffer, &[meta(2500, 1200, "[::ffff:1.2.3.4]:5")]);
-        let all: Vec<_> = buffer.datagrams().collect();
+        let all: Vec<_> = buffer.datagrams(BOUND).collect();
         let lengths: Vec<_> = all.iter().map(|d| d.payload.len()).collect();
         assert_eq!(lengths, [1200, 1200, 100]);
         assert!(all.iter().all(|d| d.remote == "1.2.3.4:5".parse().unwrap()));
@@ -256,7 +272,7 @@ mod tests {
     fn payloads_can_be_changed_where_they_lie() {
         let mut buffer = ReceiveBuffer::new();
         fill(&mut buffer, &[meta(4, 2, "1.2.3.4:5")]);
-        let mut all: Vec<_> = buffer.datagrams().collect();
+        let mut all: Vec<_> = buffer.datagrams(BOUND).collect();
         all[0].payload.fill(7);
         all[1].payload.fill(8);
         assert_eq!(

@@ -7,7 +7,7 @@ use clap::{CommandFactory as _, Parser, error::ErrorKind};
 use quic_transport::{Version, Versions};
 
 use super::values::{Cipher, Upload, byte_count, timeout, version, versions};
-use crate::{alpn::Alpn, certificate::Fingerprint, url::Target};
+use crate::{alpn::Alpn, certificate::Fingerprint, roaming::Plan, url::Target};
 
 /// Downloads over HTTP/3, or shows what this QUIC stack can do.
 ///
@@ -60,6 +60,15 @@ pub struct Client {
     #[arg(long, requires = "urls")]
     pub key_update: bool,
 
+    /// Go on from another port after this time, without telling the server, as if a NAT had forgotten the connection. The
+    /// client sends a PING after 250 ms of silence then: one that only receives would wait in vain.
+    #[arg(long, value_name = "SECONDS", value_parser = timeout)]
+    pub rebind_after: Option<Duration>,
+
+    /// Move to another socket after this time, once the server has been reached from there.
+    #[arg(long, value_name = "SECONDS", value_parser = timeout)]
+    pub migrate_after: Option<Duration>,
+
     /// Give up when the server has been silent for this long.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = timeout)]
     pub timeout: Duration,
@@ -68,6 +77,9 @@ pub struct Client {
     #[arg(long, value_name = "BYTES", default_value = "1G", value_parser = byte_count, conflicts_with = "urls")]
     pub size: u64,
 }
+
+/// The silence after which a client asks that somebody may have forgotten.
+const KEEP_ALIVE: Duration = Duration::from_millis(250);
 
 const URLS: &str =
     "What to fetch: https://HOST[:PORT][/PATH]. Several URLs must have the same host and port";
@@ -109,6 +121,22 @@ impl Client {
             (None, Some(pin)) => Trust::Pin(pin),
             (None, None) if self.insecure => Trust::Anything,
             (None, None) => Trust::WebRoots,
+        }
+    }
+
+    /// After how long a silence the server is asked whether it is still there.
+    #[must_use]
+    pub fn keep_alive(&self) -> Option<Duration> {
+        self.rebind_after
+            .map(|_after| KEEP_ALIVE.min(self.timeout / 2))
+    }
+
+    /// When to change the address, and how.
+    #[must_use]
+    pub const fn roaming(&self) -> Plan {
+        Plan {
+            rebind_after: self.rebind_after,
+            migrate_after: self.migrate_after,
         }
     }
 

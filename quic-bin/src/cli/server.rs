@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, num::NonZero, path::PathBuf, thread};
 
-use clap::{ArgGroup, Parser, value_parser};
+use clap::{ArgGroup, CommandFactory as _, Parser, error::ErrorKind, value_parser};
 use quic_transport::Versions;
 
 use super::values::{Cipher, versions};
@@ -30,6 +30,15 @@ pub struct Server {
     /// every datagram to the thread of its connection. More than one needs Linux.
     #[arg(long, value_name = "N", default_value = "1", value_parser = value_parser!(u16).range(..=i64::from(MAX_THREADS)))]
     pub threads: u16,
+
+    /// Another address of this machine, that clients are to move to once the handshake is done; port 0 takes a free one.
+    /// One of each family at most.
+    #[arg(long, value_name = "ADDR")]
+    pub preferred_address: Vec<SocketAddr>,
+
+    /// Ask clients not to move to another address.
+    #[arg(long)]
+    pub no_migration: bool,
 
     /// The certificate chain, in PEM, the server's own first.
     #[arg(long, value_name = "FILE", requires = "key")]
@@ -69,7 +78,27 @@ impl Server {
     /// Reads the program's command line; ends the program when it is wrong, or asks for help.
     #[must_use]
     pub fn from_arguments() -> Self {
-        Self::parse()
+        let server = Self::parse();
+        if let Err(line) = server.check() {
+            Self::command()
+                .error(ErrorKind::ValueValidation, line)
+                .exit();
+        }
+        server
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let preferred = &self.preferred_address;
+        if let Some(any) = preferred.iter().find(|at| at.ip().is_unspecified()) {
+            return Err(format!(
+                "--preferred-address {any}: not an address to reach"
+            ));
+        }
+        let v6 = preferred.iter().filter(|at| at.is_ipv6()).count();
+        if v6 > 1 || preferred.len() > v6 + 1 {
+            return Err("more than one --preferred-address of a family".to_owned());
+        }
+        Ok(())
     }
 
     /// The files of the certificate and key, if there are any.
@@ -127,7 +156,8 @@ mod tests {
 
     fn parse(arguments: &[&str]) -> Result<Server, i32> {
         let all = std::iter::once(&"quic-server").chain(arguments);
-        Server::try_parse_from(all).map_err(|error| error.exit_code())
+        let server = Server::try_parse_from(all).map_err(|error| error.exit_code())?;
+        server.check().map(|()| server).map_err(|_line| 2)
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod timer;
 
 use std::{
     io,
+    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -26,6 +27,15 @@ const WAKER: Token = Token(usize::MAX - 2);
 
 /// One of the loop's sockets, in the order in which they were added.
 pub type SocketId = usize;
+
+/// A socket that a protocol has made for itself.
+#[derive(Debug)]
+pub enum SocketChange {
+    /// One more.
+    Add(Socket),
+    /// In the place of another, which is closed.
+    Replace(SocketId, Socket),
+}
 
 /// What a protocol wants after it has been asked for output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,9 +57,14 @@ pub trait Protocol {
     /// Works on what has come in, and on deadlines that have passed. Called once in each turn.
     fn process(&mut self, now: Instant);
 
-    /// Writes the next batch for `socket` to the start of `buffer`, or says until when there is none. Not called for a
-    /// socket that is full.
-    fn output(&mut self, socket: SocketId, now: Instant, buffer: &mut BatchBuffer) -> Output;
+    /// Writes the next batch to the start of `buffer`, or says until when there is none. It goes out by the socket with its
+    /// local address, or by the first. Not called while a socket is full.
+    fn output(&mut self, now: Instant, buffer: &mut BatchBuffer) -> Output;
+
+    /// A socket that the loop is to take from now on. Asked for after each [`Protocol::process`], until there is none.
+    fn take_socket(&mut self) -> Option<SocketChange> {
+        None
+    }
 
     /// Whether the loop is to end, once everything in this turn has been sent.
     fn is_done(&self) -> bool;
@@ -132,6 +147,9 @@ impl EventLoop {
         loop {
             let now = Instant::now();
             protocol.process(now);
+            while let Some(change) = protocol.take_socket() {
+                self.change(change)?;
+            }
             let wait = self.send(protocol, now)?;
             if protocol.is_done() {
                 return Ok(());
@@ -141,24 +159,81 @@ impl EventLoop {
         }
     }
 
+    fn change(&mut self, change: SocketChange) -> io::Result<()> {
+        match change {
+            SocketChange::Add(socket) => self.add(socket).map(|_id| ()),
+            SocketChange::Replace(id, socket) => {
+                let registry = self.poll.registry();
+                if let Some(port) = self.ports.get_mut(id) {
+                    *port = Port::new(socket, registry, Token(id))?;
+                }
+                Ok(())
+            }
+        }
+    }
+
     /// Sends what there is, within the budget; returns how long nothing more has to be done, `None` for ever.
     fn send(&mut self, protocol: &mut impl Protocol, now: Instant) -> io::Result<Option<Duration>> {
-        let mut wait: Option<Duration> = None;
         for (id, port) in self.ports.iter_mut().enumerate() {
-            let registry = self.poll.registry();
-            let limit = send_on(id, port, &mut self.spare, protocol, now);
-            port.watch(registry)?;
-            let limit = if port.is_ready {
-                Some(Duration::ZERO)
-            } else {
-                limit
-            };
-            wait = match (wait, limit) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (some, None) | (None, some) => some,
-            };
+            send_parked(id, port, &mut self.spare, protocol);
+        }
+        let mut wait = self.send_new(protocol, now);
+        for port in &mut self.ports {
+            port.watch(self.poll.registry())?;
+            if port.is_ready {
+                wait = Some(Duration::ZERO);
+            }
         }
         Ok(wait)
+    }
+
+    /// Sends what the protocol has to send; returns how long it has nothing more to do, `None` for ever.
+    fn send_new(&mut self, protocol: &mut impl Protocol, now: Instant) -> Option<Duration> {
+        if self.ports.iter().any(Port::is_blocked) {
+            return None;
+        }
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        let mut wait = Some(Duration::ZERO);
+        for _ in 0..BATCHES_PER_TURN {
+            let head = match protocol.output(now, &mut buffer) {
+                Output::Batch(head) => head,
+                Output::Wait(time) => {
+                    wait = Some(time);
+                    break;
+                }
+                Output::Idle => {
+                    wait = None;
+                    break;
+                }
+            };
+            let id = self.socket_for(head.local);
+            let Some(port) = self.ports.get_mut(id) else {
+                break;
+            };
+            match port.socket.send_or_park(&mut buffer, head) {
+                Sent::All => {}
+                Sent::Blocked { .. } => {
+                    port.park(buffer);
+                    return None;
+                }
+                Sent::Lost(fault) => protocol.on_fault(id, head, fault),
+            }
+        }
+        self.spare.push(buffer);
+        wait
+    }
+
+    /// The socket of a batch: the one that it says it is from, else the first.
+    fn socket_for(&self, local: Option<SocketAddr>) -> SocketId {
+        let Some(local) = local.filter(|_| self.ports.len() > 1) else {
+            return 0;
+        };
+        let is_meant = |port: &Port| {
+            let own = port.socket.local_address();
+            let is_open = own.ip().is_unspecified() || local.ip().is_unspecified();
+            own == local || (is_open && own.port() == local.port())
+        };
+        self.ports.iter().position(is_meant).unwrap_or(0)
     }
 
     fn wait(&mut self, wait: Option<Duration>) -> io::Result<()> {
@@ -199,52 +274,23 @@ impl EventLoop {
     }
 }
 
-/// Sends on one socket; returns how long it has nothing more to do, `None` for ever.
-fn send_on(
+/// Sends what a socket had no room for, once it may have.
+fn send_parked(
     id: SocketId,
     port: &mut Port,
     spare: &mut Vec<BatchBuffer>,
     protocol: &mut impl Protocol,
-    now: Instant,
-) -> Option<Duration> {
-    if let Some(mut buffer) = port.take_parked() {
-        let head = buffer.parked().map(|batch| batch.head());
-        match (port.socket.send_parked(&mut buffer), head) {
-            (Sent::Blocked { .. }, _) => {
-                port.park(buffer);
-                return None;
-            }
-            (Sent::Lost(fault), Some(head)) => protocol.on_fault(id, head, fault),
-            (Sent::All | Sent::Lost(_), _) => {}
-        }
-        spare.push(buffer);
-    } else if port.is_blocked() {
-        return None;
-    }
-    let mut buffer = spare.pop().unwrap_or_default();
-    for _ in 0..BATCHES_PER_TURN {
-        let head = match protocol.output(id, now, &mut buffer) {
-            Output::Batch(head) => head,
-            Output::Wait(wait) => {
-                spare.push(buffer);
-                return Some(wait);
-            }
-            Output::Idle => {
-                spare.push(buffer);
-                return None;
-            }
-        };
-        match port.socket.send_or_park(&mut buffer, head) {
-            Sent::All => {}
-            Sent::Blocked { .. } => {
-                port.park(buffer);
-                return None;
-            }
-            Sent::Lost(fault) => protocol.on_fault(id, head, fault),
-        }
+) {
+    let Some(mut buffer) = port.take_parked() else {
+        return;
+    };
+    let head = buffer.parked().map(|batch| batch.head());
+    match (port.socket.send_parked(&mut buffer), head) {
+        (Sent::Blocked { .. }, _) => return port.park(buffer),
+        (Sent::Lost(fault), Some(head)) => protocol.on_fault(id, head, fault),
+        (Sent::All | Sent::Lost(_), _) => {}
     }
     spare.push(buffer);
-    Some(Duration::ZERO)
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ impl Protocol for Probe {
         }
     }
 
-    fn output(&mut self, _: SocketId, _: Instant, buffer: &mut BatchBuffer) -> Output {
+    fn output(&mut self, _: Instant, buffer: &mut BatchBuffer) -> Output {
         if let Some(head) = self.to_send.pop() {
             buffer.bytes_mut()[..head.length].fill(7);
             return Output::Batch(head);

@@ -11,7 +11,7 @@ use crate::{
     error::Error,
     limits::ISSUED_CIDS,
     tls::ResetKey,
-    wire::{ConnectionId, Frame, MAX_CID_LENGTH},
+    wire::{ConnectionId, Frame, MAX_CID_LENGTH, ResetToken},
 };
 
 /// What the router of datagrams has to learn.
@@ -29,6 +29,8 @@ struct Issued {
     cid: ConnectionId,
     /// A NEW_CONNECTION_ID for it is owed.
     owed: bool,
+    /// The peer has been seen to use it.
+    is_seen: bool,
 }
 
 /// The IDs that the peer may use, in order of their sequence numbers.
@@ -57,6 +59,7 @@ impl LocalCids {
                 sequence: 0,
                 cid: initial,
                 owed: false,
+                is_seen: true,
             }]),
             next_sequence: 1,
             owed: 0,
@@ -95,23 +98,44 @@ impl LocalCids {
         }
         let wanted = usize::try_from(peer_limit.min(ISSUED_CIDS)).unwrap_or_default();
         while self.issued.len() < wanted {
-            let mut bytes = [0; MAX_CID_LENGTH];
-            random.fill(&mut bytes);
-            self.share.claim(&mut bytes);
-            let Some(cid) = bytes.get(..self.length).and_then(ConnectionId::new) else {
+            if self.issue(true, random).is_none() {
                 return;
-            };
-            self.issued.push_back(Issued {
-                sequence: self.next_sequence,
-                cid,
-                owed: true,
-            });
-            self.next_sequence += 1;
-            self.owed += 1;
-            if let Some(changes) = &mut self.changes {
-                changes.push_back(CidChange::Added(cid));
             }
         }
+    }
+
+    /// Draws the ID that goes with a preferred address, number 1, and the token of its stateless resets.
+    pub(crate) fn issue_preferred(
+        &mut self,
+        random: &mut Random,
+    ) -> Option<(ConnectionId, ResetToken)> {
+        let cid = self.issue(false, random)?;
+        Some((cid, self.reset_key.token(&cid)))
+    }
+
+    fn issue(&mut self, owed: bool, random: &mut Random) -> Option<ConnectionId> {
+        let mut bytes = [0; MAX_CID_LENGTH];
+        random.fill(&mut bytes);
+        self.share.claim(&mut bytes);
+        let cid = bytes.get(..self.length).and_then(ConnectionId::new)?;
+        self.issued.push_back(Issued {
+            sequence: self.next_sequence,
+            cid,
+            owed,
+            is_seen: false,
+        });
+        self.next_sequence += 1;
+        self.owed += usize::from(owed);
+        if let Some(changes) = &mut self.changes {
+            changes.push_back(CidChange::Added(cid));
+        }
+        Some(cid)
+    }
+
+    /// The peer has moved, and uses this ID; tells whether it used it before, so that it may not know that it moved.
+    pub(crate) fn see(&mut self, cid: &ConnectionId) -> bool {
+        let used = self.issued.iter_mut().find(|issued| issued.cid == *cid);
+        used.is_none_or(|used| std::mem::replace(&mut used.is_seen, true))
     }
 
     /// Applies RETIRE_CONNECTION_ID, which arrived in a packet sent to `used`.

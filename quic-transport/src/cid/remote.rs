@@ -1,6 +1,6 @@
 //! The connection IDs that the peer gave us to address it by.
 //!
-//! One is in use; the others wait for a new path. What the peer wants retired is retired at once, and the number of
+//! One is in use on the path in use; others were taken for other paths, and the rest waits for new ones. What the peer wants retired is retired at once, and the number of
 //! retirements that wait for their acknowledgement is bounded
 //! ([RFC 9000, section 5.1.2](https://www.rfc-editor.org/rfc/rfc9000#section-5.1.2)).
 
@@ -28,6 +28,8 @@ struct Given {
     sequence: u64,
     cid: ConnectionId,
     token: Option<ResetToken>,
+    /// Something has been sent to it: it mustn't appear on another path.
+    is_used: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +38,7 @@ struct Retirement {
     owed: bool,
 }
 
-/// The IDs that we may send to, the first of them in use.
+/// The IDs that we may send to, the first of them on the path in use.
 #[derive(Debug)]
 pub(crate) struct RemoteCids {
     given: VecDeque<Given>,
@@ -54,6 +56,7 @@ impl RemoteCids {
                 sequence: 0,
                 cid: initial,
                 token: None,
+                is_used: true,
             }]),
             retire_prior_to: 0,
             retiring: VecDeque::new(),
@@ -121,6 +124,7 @@ impl RemoteCids {
             sequence: new.sequence,
             cid: new.cid,
             token: Some(new.token),
+            is_used: false,
         });
         self.retire_below(new.retire_prior_to)?;
         if self.given.len() > usize::try_from(ACTIVE_CIDS).unwrap_or(usize::MAX) {
@@ -133,11 +137,77 @@ impl RemoteCids {
         Ok(())
     }
 
-    /// Whether a datagram's last 16 bytes are the reset token of the ID in use. Those of IDs that were never used, or are
-    /// retired, MUST NOT count (RFC 9000, 10.3.1). The token is compared in full, so that the time taken says nothing.
+    /// Whether a datagram's last 16 bytes are the reset token of an ID in use. Those of IDs that were never used, or are
+    /// retired, MUST NOT count (RFC 9000, 10.3.1). Tokens are compared in full, so that the time taken says nothing.
     pub(crate) fn is_reset_token(&self, tail: ResetToken) -> bool {
-        let in_use = self.given.front().and_then(|given| given.token);
-        in_use.is_some_and(|token| token == tail)
+        let in_use = self.given.iter().filter(|given| given.is_used);
+        let tokens = in_use.filter_map(|given| given.token);
+        tokens.filter(|token| *token == tail).count() > 0
+    }
+
+    /// The number of the ID to send to.
+    pub(crate) fn current_sequence(&self) -> u64 {
+        self.given.front().map_or(0, |given| given.sequence)
+    }
+
+    /// Whether the peer is addressed without connection IDs: then there is nothing to tell paths apart by.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.current().is_empty()
+    }
+
+    /// Takes an ID that was never used, for a new path. None while many retirements wait: a peer that keeps moving must
+    /// not make us use up its IDs faster than it gives new ones.
+    pub(crate) fn take_unused(&mut self) -> Option<u64> {
+        let used = self.given.iter().filter(|given| given.is_used).count();
+        if used + self.retiring.len() >= PENDING_RETIREMENTS / 2 {
+            return None;
+        }
+        let unused = self.given.iter_mut().filter(|given| !given.is_used);
+        let next = unused.min_by_key(|given| given.sequence)?;
+        next.is_used = true;
+        Some(next.sequence)
+    }
+
+    /// Whether the ID with this number is still there.
+    pub(crate) fn has(&self, sequence: u64) -> bool {
+        self.given.iter().any(|given| given.sequence == sequence)
+    }
+
+    /// Sends to the ID with this number from now on.
+    pub(crate) fn select(&mut self, sequence: u64) {
+        if let Some(place) = self
+            .given
+            .iter()
+            .position(|given| given.sequence == sequence)
+        {
+            self.given.swap(0, place);
+        }
+    }
+
+    /// The path of the ID with this number is left: it is retired. The one to send to is not.
+    pub(crate) fn release(&mut self, sequence: u64) {
+        let place = self
+            .given
+            .iter()
+            .position(|given| given.sequence == sequence);
+        if let Some(place) = place.filter(|place| *place > 0) {
+            self.given.remove(place);
+            self.retiring.push_back(Retirement {
+                sequence,
+                owed: true,
+            });
+            self.count_owed();
+        }
+    }
+
+    /// Stores the ID that comes with a preferred address, number 1.
+    pub(crate) fn add_preferred(&mut self, cid: ConnectionId, token: ResetToken) {
+        self.given.push_back(Given {
+            sequence: 1,
+            cid,
+            token: Some(token),
+            is_used: false,
+        });
     }
 
     /// The next retirement to be announced; call [`Self::on_retire_sent`] once it is in a packet.
@@ -187,12 +257,26 @@ impl RemoteCids {
             return Ok(());
         }
         self.retire_prior_to = bound;
+        let current = self.current_sequence();
         while let Some(index) = self.given.iter().position(|given| given.sequence < bound) {
             if let Some(given) = self.given.remove(index) {
                 self.retire(given.sequence)?;
             }
         }
+        if self.current_sequence() != current {
+            self.replace_current();
+        }
         Ok(())
+    }
+
+    /// The ID in use is gone: one that was never used takes its place, if there is any.
+    fn replace_current(&mut self) {
+        if let Some(place) = self.given.iter().position(|given| !given.is_used) {
+            self.given.swap(0, place);
+        }
+        if let Some(first) = self.given.front_mut() {
+            first.is_used = true;
+        }
     }
 
     fn retire(&mut self, sequence: u64) -> Result<(), Error> {
@@ -361,5 +445,53 @@ mod tests {
         cids.on_new(&new(2, 1)).unwrap();
         assert!(cids.is_reset_token(token(1)) && !cids.is_reset_token(token(50)));
         assert!(!cids.is_reset_token(token(2)));
+    }
+
+    fn supplied(count: u64) -> RemoteCids {
+        let mut cids = RemoteCids::new(cid(0));
+        for sequence in 1..=count {
+            cids.on_new(&new(sequence, 0)).unwrap();
+        }
+        cids
+    }
+
+    /// RFC 9000, 9.5: an ID that was used on one path is not used on another.
+    #[test]
+    fn each_path_gets_an_id_that_was_never_used() {
+        let mut cids = supplied(2);
+        assert_eq!((cids.take_unused(), cids.take_unused()), (Some(1), Some(2)));
+        assert_eq!(cids.take_unused(), None);
+        cids.select(2);
+        assert_eq!((cids.current(), cids.current_sequence()), (cid(102), 2));
+        assert!(cids.is_reset_token(token(1)) && cids.is_reset_token(token(2)));
+        cids.release(2);
+        assert!(!cids.is_owing(), "the one to send to stays");
+        cids.release(1);
+        assert_eq!(cids.owed_retirement(), Some(1));
+        assert!(!cids.has(1) && cids.has(0) && !cids.is_reset_token(token(1)));
+    }
+
+    /// B23: moving uses up IDs no faster than they are retired.
+    #[test]
+    fn moving_on_and_on_leaves_room_for_retirements() {
+        let mut cids = supplied(3);
+        let (mut taken, mut next) = (0, 4);
+        while let Some(sequence) = cids.take_unused() {
+            cids.release(sequence);
+            cids.on_new(&new(next, 0)).unwrap();
+            (taken, next) = (taken + 1, next + 1);
+        }
+        assert_eq!(taken, PENDING_RETIREMENTS / 2 - 1);
+        cids.on_new(&new(next, next)).unwrap();
+        cids.on_retire_acked(1);
+        assert_eq!(cids.current_sequence(), next);
+    }
+
+    #[test]
+    fn a_retired_id_is_replaced_by_one_that_no_other_path_has() {
+        let mut cids = supplied(3);
+        assert_eq!(cids.take_unused(), Some(1));
+        cids.on_new(&new(4, 1)).unwrap();
+        assert_eq!(cids.current_sequence(), 2);
     }
 }

@@ -107,6 +107,18 @@ impl Controller {
         }
     }
 
+    /// The same window where nothing is in flight.
+    pub(crate) fn without_flight(&self) -> Self {
+        Self {
+            in_flight: 0,
+            undo: None,
+            acked: 0,
+            newest_acked: None,
+            round: Round::default(),
+            ..self.clone()
+        }
+    }
+
     /// A packet of `size` bytes was sent that counts as in flight.
     #[inline]
     pub(crate) fn on_sent(&mut self, size: u16) {

@@ -9,7 +9,7 @@ use super::Connection;
 use crate::{
     congestion::Congestion,
     error::Error,
-    recovery::Acked,
+    recovery::{Acked, SentPacket},
     tls::Phase,
     transmit::{Run, Space},
     wire::AckFrame,
@@ -69,11 +69,12 @@ impl Connection {
         // The ranges of a frame descend. Data is released in one piece when it is told of in ascending order.
         for range in acked.chunk_by(|one, next| one.number < next.number).rev() {
             for Acked { packet, .. } in range {
-                if packet.fills_window() {
+                if packet.path != self.path.id {
+                    self.on_acked_elsewhere(packet);
+                } else if packet.fills_window() {
                     self.path.controller.on_acked(packet.size, packet.sent);
                     self.path.mtu.on_acked(packet.size);
-                }
-                if packet.is_mtu_probe() {
+                } else if packet.is_mtu_probe() {
                     self.path.on_mtu_probe_acked(packet.size);
                 }
                 for frame in packet.frames().filter_map(|index| log.get(index)) {
@@ -89,6 +90,20 @@ impl Connection {
         if let Some(state) = self.spaces.get_mut(space) {
             state.log = log;
             state.release_frames();
+        }
+    }
+
+    /// RFC 9000, 9.4: what was sent on another path says nothing of the one in use.
+    #[cold]
+    fn on_acked_elsewhere(&mut self, packet: &SentPacket) {
+        let Some(path) = self.path_mut(packet.path) else {
+            return;
+        };
+        if packet.fills_window() {
+            path.controller.on_acked(packet.size, packet.sent);
+        }
+        if packet.is_mtu_probe() {
+            path.on_mtu_probe_acked(packet.size);
         }
     }
 
@@ -108,6 +123,11 @@ impl Connection {
         let Some(state) = self.spaces.get_mut(space) else {
             return;
         };
+        // The peer counts for all paths together: with packets of several, the counts tell of none.
+        let is_other = |acked: &Acked| acked.packet.path != self.path.id;
+        if !self.others.is_empty() && acked.iter().any(is_other) {
+            return state.ecn.on_mixed(ack.ecn.filter(|_| is_newest));
+        }
         let is_congested = self
             .path
             .ecn
@@ -135,10 +155,12 @@ impl Connection {
         };
         let latest = now.saturating_duration_since(largest.packet.sent);
         let is_confirmed = self.is_confirmed();
-        self.path.controller.on_rtt_sample(latest);
-        self.path
-            .rtt
-            .update(now, latest, delay, is_confirmed, self.peer.max_ack_delay);
+        let max_ack_delay = self.peer.max_ack_delay;
+        if let Some(path) = self.path_mut(largest.packet.path) {
+            path.controller.on_rtt_sample(latest);
+            path.rtt
+                .update(now, latest, delay, is_confirmed, max_ack_delay);
+        }
     }
 
     fn ack_delay(&self, field: u64) -> Duration {

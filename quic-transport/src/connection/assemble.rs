@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     config::MIN_DATAGRAM,
+    limits::SMALLEST_DATAGRAM,
     path::MAXIMUM_MTU_V6,
     recovery::PacketFlags,
     transmit::Space,
@@ -31,6 +32,8 @@ struct Budget {
     window: u64,
     /// Bytes that may be sent to an address that isn't validated.
     allowance: u64,
+    /// Less of them is as good as nothing.
+    least: u64,
 }
 
 impl Connection {
@@ -39,15 +42,22 @@ impl Connection {
         self.pacing_deadline = None;
         self.path.ecn.on_batch();
         let head = match self.life {
-            Life::Open => self
-                .assemble_probe(now, buffer)
-                .or_else(|| self.assemble_open(now, buffer)),
+            Life::Open if !self.others.is_empty() => self
+                .assemble_aside(now, buffer)
+                .or_else(|| self.assemble_here(now, buffer)),
+            Life::Open => self.assemble_here(now, buffer),
             Life::Closing(_) => self.assemble_close(now, buffer),
             Life::Draining { .. } | Life::Closed => None,
         }?;
         self.stats.datagrams_sent += wide(head.datagrams());
         self.stats.bytes_sent += wide(head.length);
         Some(head)
+    }
+
+    /// The next batch on the path in use.
+    fn assemble_here(&mut self, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
+        self.assemble_probe(now, buffer)
+            .or_else(|| self.assemble_open(now, buffer))
     }
 
     fn assemble_open(&mut self, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
@@ -79,7 +89,7 @@ impl Connection {
                 break;
             }
         }
-        (length > 0).then(|| self.head(length, segment))
+        (length > 0).then(|| self.path.head(length, segment))
     }
 
     fn budget(&mut self, now: Instant) -> Budget {
@@ -90,23 +100,18 @@ impl Connection {
         Budget {
             window,
             allowance: self.path.amplification.allowance(),
-        }
-    }
-
-    const fn head(&self, length: usize, segment: usize) -> BatchHead {
-        BatchHead {
-            remote: self.path.remote,
-            local: self.path.local,
-            ecn: self.path.ecn.mark(),
-            length,
-            segment,
+            // RFC 9000, 14.1: a datagram with an Initial has to have the size of a full one.
+            least: if self.spaces.is_settled() {
+                SMALLEST_DATAGRAM
+            } else {
+                MIN_DATAGRAM.into()
+            },
         }
     }
 
     /// Fills one datagram; returns its size, 0 when there is nothing to send.
     fn datagram(&mut self, budget: &mut Budget, datagram: &mut [u8], now: Instant) -> usize {
-        // RFC 9000, 14.1: a datagram with an Initial has to have this size, so less is as good as nothing.
-        if budget.allowance < u64::from(MIN_DATAGRAM) {
+        if budget.allowance < budget.least {
             return 0;
         }
         let allowed = usize::try_from(budget.allowance).unwrap_or(usize::MAX);
@@ -136,6 +141,9 @@ impl Connection {
         };
         if answers_challenge {
             Self::pad(&mut draft, datagram, usize::from(MIN_DATAGRAM));
+            if draft.size() >= usize::from(MIN_DATAGRAM) {
+                self.path.probing.on_full();
+            }
         }
         budget.spend(&draft);
         self.seal_short(&draft, datagram, now);
@@ -213,10 +221,10 @@ impl Connection {
         })
     }
 
-    /// RFC 9000, 8.2.2: a datagram with a PATH_RESPONSE has the smallest maximum size at least.
+    /// RFC 9000, 8.2: a datagram with a PATH_CHALLENGE or PATH_RESPONSE has the smallest maximum size at least.
     #[inline]
     fn answers_challenge(&self, content: Content) -> bool {
-        content == Content::Everything && self.path.responses.next().is_some()
+        content == Content::Everything && self.path.probing.is_owing()
     }
 
     fn has_application_data(&self) -> bool {
@@ -224,7 +232,7 @@ impl Connection {
             || self.new_token.is_owed()
             || self.local_cids.is_owing()
             || self.remote_cids.is_owing()
-            || self.path.responses.next().is_some()
+            || self.path.probing.is_owing()
             || self.streams.has_pending_frames()
             || self.datagrams.outgoing.is_pending()
     }
@@ -232,7 +240,7 @@ impl Connection {
     /// A probe of the path's MTU is a batch of its own.
     fn assemble_probe(&mut self, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
         // While it is in doubt that anything arrives, sizes are not the question.
-        if !self.is_confirmed() || self.timer.count() > 0 {
+        if !self.is_confirmed() || self.timer.count() > 0 || !self.path.is_validated {
             return None;
         }
         let probe = self.path.mtu.next_probe(now)?;
@@ -251,7 +259,7 @@ impl Connection {
         Self::pad(&mut draft, datagram, size);
         self.path.mtu.on_probe_sent(probe);
         self.seal(&draft, PacketFlags::MTU_PROBE, datagram, now);
-        Some(self.head(size, size))
+        Some(self.path.head(size, size))
     }
 
     /// CONNECTION_CLOSE in every packet type that the peer may be able to read (RFC 9000, 10.2.3).
@@ -284,7 +292,7 @@ impl Connection {
         self.seal(&last, PacketFlags::NONE, datagram, now);
         let length = last.end();
         self.path.amplification.on_sent(wide(length));
-        Some(self.head(length, length))
+        Some(self.path.head(length, length))
     }
 }
 

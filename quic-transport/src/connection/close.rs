@@ -11,7 +11,7 @@ use crate::{
     error::{CloseReason, Error},
     event::Event,
     limits::CLOSE_REASON,
-    wire::{Close, CloseCode},
+    wire::{Close, CloseCode, ResetToken},
 };
 
 impl Connection {
@@ -60,6 +60,13 @@ impl Connection {
             },
         };
         self.drain(reason, now);
+    }
+
+    /// RFC 9000, 10.3.1: a datagram that can't be a packet may be a stateless reset, known by its last 16 bytes.
+    pub(super) fn look_for_reset(&mut self, tail: Option<ResetToken>, now: Instant) {
+        if tail.is_some_and(|tail| self.remote_cids.is_reset_token(tail)) {
+            self.drain(CloseReason::StatelessReset, now);
+        }
     }
 
     /// Stops sending and waits until no packet of the peer can be under way any more.

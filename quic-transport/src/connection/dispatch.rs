@@ -28,6 +28,12 @@ struct Carrier<'c> {
 }
 
 impl Packet<'_> {
+    /// Whether all frames serve to probe a path, so that the peer doesn't mean to use it yet (RFC 9000, 9.1).
+    pub(super) fn is_probing(&self) -> bool {
+        let mut frames = Frames::new(self.payload).into_iter().flatten();
+        frames.all(|frame| frame.is_ok_and(|frame| frame.is_probing()))
+    }
+
     /// Whether one of the frames is a CONNECTION_CLOSE.
     pub(super) fn has_connection_close(&self) -> bool {
         Frames::new(self.payload)
@@ -127,7 +133,7 @@ impl Connection {
             Frame::StreamDataBlocked { id, limit } => {
                 self.streams.on_stream_data_blocked(*id, *limit)
             }
-            Frame::HandshakeDone => self.on_handshake_done(),
+            Frame::HandshakeDone => self.on_handshake_done(carrier.now),
             Frame::NewConnectionId { .. }
             | Frame::RetireConnectionId { .. }
             | Frame::PathChallenge { .. }
@@ -149,8 +155,7 @@ impl Connection {
         }
     }
 
-    /// Frames about addresses. What the peer lacks, and says so, comes with the data that it lacks it for; and no
-    /// challenge was sent, so that no response can match one (RFC 9000, 19.18).
+    /// Frames about addresses. What the peer lacks, and says so, comes with the data that it lacks it for.
     fn on_rare_frame(&mut self, frame: &Frame<'_>, carrier: &Carrier<'_>) -> Result<(), Error> {
         if let Frame::NewConnectionId {
             sequence,
@@ -175,12 +180,15 @@ impl Connection {
             self.keep_token(token);
         }
         if let Frame::PathChallenge { data } = *frame {
-            self.path.responses.on_challenge(data);
+            self.on_path_challenge(data);
+        }
+        if let Frame::PathResponse { data } = *frame {
+            self.on_path_response(data, carrier.now);
         }
         Ok(())
     }
 
-    fn on_handshake_done(&mut self) -> Result<(), Error> {
+    fn on_handshake_done(&mut self, now: Instant) -> Result<(), Error> {
         if self.progress == Progress::Handshaking {
             return Err(Error::protocol(
                 0x1e,
@@ -188,6 +196,7 @@ impl Connection {
             ));
         }
         self.confirm();
+        self.seek_preferred(now);
         Ok(())
     }
 }

@@ -184,6 +184,15 @@ impl Connection {
         Some(opening.into_draft(writer.finish()))
     }
 
+    /// Writes a packet that does nothing but ask and answer whether the path works.
+    pub(super) fn draft_probing(&mut self, datagram: &mut [u8]) -> Option<Draft> {
+        let opening = self.open_packet(Level::OneRtt, datagram, 0)?;
+        let payload = opening.payload(datagram)?;
+        let mut writer = PacketWriter::new(payload, &mut self.spaces.application.log);
+        self.path.probing.write(&mut writer);
+        (!writer.is_empty()).then(|| opening.into_draft(writer.finish()))
+    }
+
     /// Pads a draft with zeros so that the datagram has `size` bytes.
     pub(super) fn pad(draft: &mut Draft, datagram: &mut [u8], size: usize) {
         let from = draft.opening.start + draft.opening.header_length + draft.written.length;

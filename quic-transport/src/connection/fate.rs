@@ -33,6 +33,7 @@ impl Connection {
             SentFrame::NewToken => self.new_token.on_acked(),
             SentFrame::Datagram { id } => self.datagrams.outgoing.on_acked(id),
             SentFrame::NewConnectionId { .. }
+            | SentFrame::PathChallenge
             | SentFrame::PathResponse
             | SentFrame::HandshakeDone
             | SentFrame::Ping
@@ -62,8 +63,10 @@ impl Connection {
             SentFrame::HandshakeDone => self.owes_handshake_done = true,
             SentFrame::NewToken => self.new_token.owe(),
             SentFrame::Datagram { id } => self.datagrams.outgoing.on_lost(id),
-            // A response is sent once (RFC 9000, 13.3); a newer ACK or probe takes the place of the lost one.
+            // A response is sent once, and a challenge not again (RFC 9000, 13.3); a newer ACK or probe takes the place of
+            // the lost one.
             SentFrame::Ack { .. }
+            | SentFrame::PathChallenge
             | SentFrame::PathResponse
             | SentFrame::Ping
             | SentFrame::MtuProbe => {}

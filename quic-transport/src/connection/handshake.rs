@@ -42,7 +42,7 @@ impl Connection {
             self.remote_cids.replace_initial(header.scid);
         }
         if level == Level::Handshake && self.side.is_server() {
-            self.path.amplification.validate();
+            self.path.validate();
             self.discard(Space::Initial);
         }
     }
@@ -171,7 +171,9 @@ impl Connection {
         self.datagrams
             .outgoing
             .set_peer_limit(parameters.max_datagram_frame_size);
-        self.path.mtu.limit(parameters.max_udp_payload_size.into());
+        self.peer.max_udp_payload = parameters.max_udp_payload_size.into();
+        self.peer.forbids_migration = parameters.disable_active_migration;
+        self.path.mtu.limit(self.peer.max_udp_payload);
         self.streams.set_peer_limits(PeerLimits {
             data: parameters.initial_max_data,
             stream_local: parameters.initial_max_stream_data_bidi_local,
@@ -182,6 +184,9 @@ impl Connection {
         });
         if let Some(token) = parameters.stateless_reset_token {
             self.remote_cids.set_initial_token(token);
+        }
+        if let Some(preferred) = parameters.preferred_address {
+            self.on_preferred_address(&preferred)?;
         }
         Ok(())
     }

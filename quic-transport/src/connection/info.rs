@@ -1,6 +1,6 @@
 //! What can be asked about a connection.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{iter, net::SocketAddr, time::Duration};
 
 use super::{
     Connection,
@@ -11,7 +11,7 @@ use crate::{
     event::Event,
     limits::CONNECTION_MEMORY,
     recovery::HandshakeProgress,
-    stats::Stats,
+    stats::{PathStats, Stats},
     transmit::Space,
     wire::{ConnectionId, Side, Version},
 };
@@ -101,6 +101,22 @@ impl Connection {
             datagram_frames: self.datagrams.stats(),
             ..self.stats
         }
+    }
+
+    /// The paths that are known, the one in use first.
+    pub fn paths(&self) -> impl Iterator<Item = PathStats> + '_ {
+        let others = self.others.iter().map(|other| &other.path);
+        iter::once(&self.path).chain(others).map(|path| PathStats {
+            path: path.id,
+            remote: path.remote,
+            local: path.local,
+            is_in_use: path.id == self.path.id,
+            is_validated: path.is_validated,
+            smoothed_rtt: path.rtt.smoothed(),
+            congestion_window: path.controller.window(),
+            bytes_in_flight: path.controller.in_flight(),
+            path_mtu: path.mtu.current(),
+        })
     }
 
     /// What the connection counts for in a budget of memory, in bytes: what its streams hold, and a share at least of

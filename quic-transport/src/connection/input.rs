@@ -37,18 +37,13 @@ impl Connection {
     /// Only what it says is taken in; what follows from it is worked out once for all datagrams of a wake-up, in
     /// [`Connection::settle`].
     pub fn input(&mut self, datagram: Datagram<'_>, now: Instant) {
-        let Datagram {
-            remote,
-            ecn,
-            payload,
-            ..
-        } = datagram;
         self.stats.datagrams_received += 1;
-        self.stats.bytes_received += wide(payload.len());
-        if remote != self.path.remote {
-            self.stats.packets_dropped += 1;
-            return;
+        self.stats.bytes_received += wide(datagram.payload.len());
+        let is_here = datagram.remote == self.path.remote && datagram.local == self.path.local;
+        if !is_here && !self.is_on_path(datagram.remote, datagram.local) {
+            return self.input_elsewhere(datagram, now);
         }
+        let Datagram { ecn, payload, .. } = datagram;
         self.path.amplification.on_received(wide(payload.len()));
         match &mut self.life {
             Life::Open => {}
@@ -234,13 +229,6 @@ impl Connection {
             && opened.has_connection_close()
         {
             self.drain(CloseReason::IdleTimeout, now);
-        }
-    }
-
-    /// RFC 9000, 10.3.1: a datagram that can't be a packet may be a stateless reset, known by its last 16 bytes.
-    fn look_for_reset(&mut self, tail: Option<ResetToken>, now: Instant) {
-        if tail.is_some_and(|tail| self.remote_cids.is_reset_token(tail)) {
-            self.drain(CloseReason::StatelessReset, now);
         }
     }
 }

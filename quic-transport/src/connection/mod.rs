@@ -19,18 +19,23 @@ mod streams;
 mod datagrams;
 mod tokens;
 mod close;
+mod switch;
 mod fate;
 mod acked;
 mod settle;
+mod migrate;
+mod validate;
 mod handshake;
 mod negotiate;
 mod unprotect;
 mod dispatch;
+mod elsewhere;
 mod input;
 mod timers;
 mod rekey;
 mod rare;
 mod draft;
+mod aside;
 mod assemble;
 mod output;
 mod start;
@@ -54,7 +59,7 @@ use crate::{
     config::Config,
     datagram::Datagrams,
     event::Event,
-    path::Path,
+    path::{OtherPaths, Path},
     recovery::{Acked, LossTimer, Lost},
     stats::Stats,
     stream::Streams,
@@ -79,6 +84,8 @@ pub struct Connection {
     spaces: Spaces,
     timer: LossTimer,
     path: Path,
+    /// Those that aren't in use.
+    others: OtherPaths,
     local_cids: LocalCids,
     remote_cids: RemoteCids,
     peer: Peer,

@@ -21,6 +21,8 @@ pub(super) struct RareFrames<'c> {
 pub(super) struct NewToken {
     token: Option<Vec<u8>>,
     is_owed: bool,
+    /// The client has moved: the token is for an address that it has left.
+    is_outdated: bool,
 }
 
 impl NewToken {
@@ -28,6 +30,7 @@ impl NewToken {
         Self {
             token,
             is_owed: false,
+            is_outdated: false,
         }
     }
 
@@ -37,7 +40,24 @@ impl NewToken {
     }
 
     pub(super) fn on_acked(&mut self) {
-        *self = Self::default();
+        (self.token, self.is_owed) = (None, false);
+    }
+
+    /// The client was found at another address (RFC 9000, 9.3).
+    pub(super) const fn on_move(&mut self) {
+        self.is_outdated = true;
+    }
+
+    /// Sends this one, or none.
+    pub(super) fn replace(&mut self, token: Option<Vec<u8>>) {
+        *self = Self::new(token);
+        self.owe();
+    }
+
+    /// Whether another token is wanted, for where the client is now.
+    #[inline]
+    pub(super) const fn is_outdated(&self) -> bool {
+        self.is_outdated
     }
 
     /// The handshake is complete, or the frame was lost.
@@ -53,13 +73,17 @@ impl RareFrames<'_> {
             || self.new_token.is_owed
             || self.local_cids.is_owing()
             || self.remote_cids.is_owing()
-            || self.path.responses.next().is_some()
+            || self.path.probing.is_owing()
     }
 
     /// Writes what is owed, as far as it fits.
     pub(super) fn write(self, writer: &mut PacketWriter<'_>) {
         if !self.is_pending() {
             return;
+        }
+        // The first packet on a new path has room for little.
+        if self.path.probing.is_owing() {
+            self.path.probing.write(writer);
         }
         if *self.owes_handshake_done
             && writer.frame(&Frame::HandshakeDone, SentFrame::HandshakeDone)
@@ -70,12 +94,6 @@ impl RareFrames<'_> {
             && let Some(token) = &self.new_token.token
         {
             self.new_token.is_owed = !writer.frame(&Frame::NewToken { token }, SentFrame::NewToken);
-        }
-        while let Some(data) = self.path.responses.next() {
-            if !writer.frame(&Frame::PathResponse { data }, SentFrame::PathResponse) {
-                return;
-            }
-            self.path.responses.on_sent();
         }
         while let Some((sequence, frame)) = self.local_cids.owed() {
             if !writer.frame(&frame, SentFrame::NewConnectionId { sequence }) {

@@ -7,7 +7,7 @@ use super::Connection;
 use crate::{
     congestion::Congestion,
     error::Error,
-    recovery::{Losses, Lost},
+    recovery::{Losses, Lost, SentPacket},
     transmit::Space,
 };
 
@@ -85,29 +85,37 @@ impl Connection {
         }
     }
 
+    fn on_frames_lost(&mut self, packet: &SentPacket, space: Space) {
+        for index in packet.frames() {
+            if let Some(frame) = self
+                .spaces
+                .get(space)
+                .and_then(|state| state.log.get(index))
+            {
+                self.on_frame_lost(space, frame);
+            }
+        }
+    }
+
     /// What lost packets carried is owed again.
     pub(super) fn on_lost(&mut self, lost: &[Lost], space: Space, now: Instant) {
         for Lost { packet, .. } in lost {
+            let Some(path) = self.path_mut(packet.path) else {
+                self.on_frames_lost(packet, space);
+                continue;
+            };
             if packet.fills_window() {
-                self.path.controller.on_lost(packet.size);
+                path.controller.on_lost(packet.size);
             }
             if packet.is_ect0() {
-                self.path.ecn.on_lost();
+                path.ecn.on_lost();
             }
             if packet.is_mtu_probe() {
-                self.path.mtu.on_probe_lost(packet.size);
+                path.mtu.on_probe_lost(packet.size);
             } else {
-                self.path.on_lost(packet.size, packet.sent, now);
+                path.on_lost(packet.size, packet.sent, now);
             }
-            for index in packet.frames() {
-                if let Some(frame) = self
-                    .spaces
-                    .get(space)
-                    .and_then(|state| state.log.get(index))
-                {
-                    self.on_frame_lost(space, frame);
-                }
-            }
+            self.on_frames_lost(packet, space);
         }
         if let Some(state) = self.spaces.get_mut(space) {
             state.release_frames();

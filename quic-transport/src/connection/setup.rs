@@ -1,7 +1,10 @@
 //! What only the handshake needs: identities to be checked against the transport parameters,
 //! [RFC 9000, section 7.3](https://www.rfc-editor.org/rfc/rfc9000#section-7.3).
 
-use std::time::{Duration, Instant};
+use std::{
+    net::SocketAddr,
+    time::{Duration, Instant},
+};
 
 use super::{undecryptable::Undecryptable, versions::Negotiation};
 use crate::wire::ConnectionId;
@@ -22,6 +25,8 @@ pub(super) struct Setup {
     pub(super) token: Vec<u8>,
     /// Packets that came before their keys.
     pub(super) undecryptable: Vec<Undecryptable>,
+    /// The address that the server prefers and that the client is to move to.
+    pub(super) preferred: Option<SocketAddr>,
     /// The peer's transport parameters have been applied.
     pub(super) has_peer_parameters: bool,
     pub(super) negotiation: Negotiation,
@@ -43,6 +48,7 @@ impl Setup {
             peer_cid: None,
             token: Vec::new(),
             undecryptable: Vec::new(),
+            preferred: None,
             has_peer_parameters: false,
             negotiation,
         }
@@ -55,6 +61,10 @@ pub(super) struct Peer {
     pub(super) max_ack_delay: Duration,
     pub(super) ack_delay_exponent: u8,
     pub(super) cid_limit: u64,
+    /// Bytes of the largest datagram that it takes.
+    pub(super) max_udp_payload: u64,
+    /// We are not to send from another address (RFC 9000, 18.2).
+    pub(super) forbids_migration: bool,
 }
 
 impl Default for Peer {
@@ -63,6 +73,8 @@ impl Default for Peer {
             max_ack_delay: Duration::from_millis(25),
             ack_delay_exponent: 3,
             cid_limit: 2,
+            max_udp_payload: u64::MAX,
+            forbids_migration: false,
         }
     }
 }

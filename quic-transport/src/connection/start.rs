@@ -1,10 +1,6 @@
 //! How a connection begins, at either end.
 
-use std::{
-    collections::VecDeque,
-    net::{IpAddr, SocketAddr},
-    time::Instant,
-};
+use std::{collections::VecDeque, net::SocketAddr, time::Instant};
 
 use quic_common::{Random, Share};
 
@@ -25,20 +21,23 @@ use crate::{
     datagram::Datagrams,
     error::ApiError,
     limits::ACTIVE_CIDS,
-    path::Path,
+    path::{OtherPaths, Path},
     recovery::LossTimer,
     stats::Stats,
     stream::Streams,
     tls::{self, Forgeries, ResetKey, Session},
     transmit::PathId,
-    wire::{ConnectionId, Level, Side, TransportParameters, Version, VersionInformation, Versions},
+    wire::{
+        ConnectionId, Level, PreferredAddress, Side, TransportParameters, Version,
+        VersionInformation, Versions,
+    },
 };
 
 /// What a server knows of a client when it accepts it.
 #[derive(Debug)]
 pub(crate) struct ServerStart {
     pub(crate) remote: SocketAddr,
-    pub(crate) local: Option<IpAddr>,
+    pub(crate) local: Option<SocketAddr>,
     /// The version of the client's first flight.
     pub(crate) version: Version,
     /// The version that the server has chosen.
@@ -121,7 +120,7 @@ impl Connection {
             random,
         };
         let mut connection = Self::begin(start, config, now);
-        connection.path.amplification.validate();
+        connection.path.validate();
         connection
             .drive_tls(now)
             .map_err(|error| ApiError::Tls(error.reason))?;
@@ -140,6 +139,8 @@ impl Connection {
             .validate()
             .map_err(|error| ApiError::Config(error.setting))?;
         let mut parameters = parameters(config, start.cid);
+        let mut local_cids = LocalCids::new(start.cid, start.reset_key.clone()).on(start.share);
+        parameters.preferred_address = preferred_address(config, &mut local_cids, &mut random);
         parameters.original_dcid = Some(start.original_dcid);
         parameters.retry_scid = start.retry_scid;
         parameters.stateless_reset_token = Some(start.reset_key.token(&start.cid));
@@ -169,13 +170,13 @@ impl Connection {
             setup,
             session,
             path: Path::new(PathId::default(), start.remote, start.local, &config.path()),
-            local_cids: LocalCids::new(start.cid, start.reset_key).on(start.share),
+            local_cids,
             peer_cid: start.client_cid,
             random,
         };
         let mut connection = Self::begin(beginning, config, now);
         if start.is_validated {
-            connection.path.amplification.validate();
+            connection.path.validate();
         }
         connection.new_token = NewToken::new(start.new_token);
         Ok(connection)
@@ -210,6 +211,7 @@ impl Connection {
             spaces: Spaces::new(config.max_ack_delay, &mut random),
             timer: LossTimer::new(),
             path,
+            others: OtherPaths::default(),
             local_cids,
             remote_cids: RemoteCids::new(peer_cid),
             peer: Peer::default(),
@@ -246,10 +248,28 @@ fn parameters(config: &Config, cid: ConnectionId) -> TransportParameters {
         active_connection_id_limit: ACTIVE_CIDS,
         initial_scid: Some(cid),
         max_datagram_frame_size: config.datagrams.max_frame_size.into(),
-        // We don't follow a peer to another address.
-        disable_active_migration: true,
+        disable_active_migration: config.disable_active_migration,
         ..TransportParameters::default()
     }
+}
+
+/// The addresses that a server would rather be reached at, with a connection ID to be used there.
+fn preferred_address(
+    config: &Config,
+    local_cids: &mut LocalCids,
+    random: &mut Random,
+) -> Option<PreferredAddress> {
+    let (v4, v6) = (config.preferred_v4, config.preferred_v6);
+    if v4.is_none() && v6.is_none() {
+        return None;
+    }
+    let (cid, reset_token) = local_cids.issue_preferred(random)?;
+    Some(PreferredAddress {
+        v4,
+        v6,
+        cid,
+        reset_token,
+    })
 }
 
 fn encode(parameters: &TransportParameters, random: &mut Random) -> Vec<u8> {

@@ -52,6 +52,9 @@ impl Connection {
                 keys.drop_previous();
             }
         }
+        if self.paths_deadline().is_some_and(|at| at <= now) {
+            self.expire_paths(now);
+        }
         if let Some((at, expiry)) = self.loss_deadline(now)
             && at <= now
         {
@@ -75,6 +78,7 @@ impl Connection {
             ack,
             self.pacing_deadline,
             self.path.mtu.deadline(),
+            self.paths_deadline(),
             self.idle_deadline(),
             self.keep_alive_deadline(),
             self.handshake_deadline(),
@@ -138,13 +142,13 @@ impl Connection {
                 if self.timer.count() >= BLACK_HOLE_PROBES {
                     self.path.on_black_hole();
                 }
-                self.probe(space);
+                self.probe_space(space);
                 // RFC 9002, 6.2.4: where other spaces wait too, their probes go along, in the same datagrams: the peer
                 // may have the keys of only one of them.
                 for other in Space::ALL.into_iter().filter(|other| *other != space) {
                     let waits = |state: &SpaceState| state.sent.times().eliciting.is_some();
                     if self.spaces.get(other).is_some_and(waits) {
-                        self.probe(other);
+                        self.probe_space(other);
                     }
                 }
             }
@@ -155,7 +159,7 @@ impl Connection {
     ///
     /// Each timeout repeats the packets that come after those that the last one repeated: a peer that can't
     /// acknowledge anything before it has everything, such as a server with half a ClientHello, gets everything.
-    fn probe(&mut self, space: Space) {
+    fn probe_space(&mut self, space: Space) {
         let Some(state) = self.spaces.get_mut(space) else {
             return;
         };

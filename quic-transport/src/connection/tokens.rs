@@ -32,6 +32,17 @@ impl Connection {
         Ok(())
     }
 
+    /// Whether a server wants a token for its client's new address.
+    #[inline]
+    pub(crate) const fn wants_token(&self) -> bool {
+        self.new_token.is_outdated()
+    }
+
+    /// Gives the client of a server a token for its new address, or none.
+    pub(crate) fn give_token(&mut self, token: Option<Vec<u8>>) {
+        self.new_token.replace(token);
+    }
+
     /// Keeps a token of the server, if it isn't too long.
     pub(super) fn keep_token(&mut self, token: &[u8]) {
         if token.len() > TOKEN {

@@ -67,7 +67,8 @@ impl<A: Application> Endpoint<A> {
             reset_key: self.config.reset_key.clone(),
             prefers_chacha20: incoming.prefers_chacha20,
             is_validated: incoming.is_validated(),
-            new_token: self.new_token(&incoming),
+            // RFC 9369, 5: a token belongs to the version that the connection comes to.
+            new_token: self.new_token(incoming.path, incoming.choose(&self.config.versions)),
         };
         let made = if config.cid_length == self.config.cid_length {
             Connection::server(start, config, tls, self.random.fork(), now)
@@ -255,12 +256,10 @@ impl<A: Application> Endpoint<A> {
         }
     }
 
-    /// A token that spares the client a Retry next time, if it is to have one.
-    fn new_token(&mut self, incoming: &Incoming) -> Option<Vec<u8>> {
+    /// A token that spares the client at the end of `path` a Retry next time, if it is to have one.
+    pub(super) fn new_token(&mut self, path: ReplyPath, version: Version) -> Option<Vec<u8>> {
         let mut random = self.random.fork();
-        // RFC 9369, 5: a token belongs to the version that the connection comes to.
-        let version = incoming.choose(&self.config.versions);
-        let tokens = self.tokens(incoming.path, version);
+        let tokens = self.tokens(path, version);
         self.config
             .new_tokens
             .then(|| tokens.new_token(&mut random))

@@ -3,10 +3,7 @@
 //! The kernel is asked to choose the thread by connection ID, but not every kernel can, and none does for what is too
 //! short to tell.
 
-use std::{
-    collections::VecDeque,
-    net::{IpAddr, SocketAddr},
-};
+use std::{collections::VecDeque, net::SocketAddr};
 
 use quic_common::{Datagram, Ecn};
 
@@ -21,7 +18,7 @@ use crate::{
 pub struct Foreign {
     owner: u16,
     remote: SocketAddr,
-    local: Option<IpAddr>,
+    local: Option<SocketAddr>,
     ecn: Ecn,
     payload: Vec<u8>,
 }
@@ -109,7 +106,7 @@ mod tests {
         let mut payload = vec![7; 1 << 16];
         let mut datagram = Datagram {
             remote: ([192, 0, 2, 1], 7).into(),
-            local: Some([192, 0, 2, 2].into()),
+            local: Some(([192, 0, 2, 2], 443).into()),
             ecn: Ecn::Ce,
             payload: &mut payload,
         };

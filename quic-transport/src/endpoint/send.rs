@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use quic_common::{BatchBuffer, BatchHead};
 
-use super::{Application, Endpoint, Handle};
+use super::{Application, Endpoint, Handle, stateless::ReplyPath};
 use crate::connection::{Output, Step};
 
 /// Outdated deadlines that aren't worth a sweep.
@@ -75,11 +75,15 @@ impl<A: Application> Endpoint<A> {
         {
             self.half_open.leave(address);
         }
+        let wants_token = entry.connection.wants_token();
         let before = std::mem::replace(&mut entry.memory, entry.connection.memory());
         self.memory = self
             .memory
             .saturating_sub(before)
             .saturating_add(entry.memory);
+        if wants_token {
+            self.renew_token(handle);
+        }
         self.follow_cids(handle);
         if has_more {
             self.enqueue(handle);
@@ -102,6 +106,23 @@ impl<A: Application> Endpoint<A> {
                 None
             }
         }
+    }
+
+    /// A client that has moved gets a token for its new address (RFC 9000, 9.3).
+    #[cold]
+    fn renew_token(&mut self, handle: Handle) {
+        let Some(entry) = self.router.get(handle) else {
+            return;
+        };
+        let path = ReplyPath {
+            remote: entry.connection.remote(),
+            local: None,
+        };
+        let token = self.new_token(path, entry.connection.version());
+        if let Some(entry) = self.router.get_mut(handle) {
+            entry.connection.give_token(token);
+        }
+        self.enqueue(handle);
     }
 
     /// Sweeps the deadlines once most of them are outdated, so that each costs a constant share of a sweep.

@@ -3,11 +3,7 @@
 //! Each costs no state and is smaller than what it answers, so it can neither amplify nor bounce between two servers
 //! for ever. The queue is bounded: under a flood the answers are dropped, not stored.
 
-use std::{
-    collections::VecDeque,
-    net::{IpAddr, SocketAddr},
-    time::Instant,
-};
+use std::{collections::VecDeque, net::SocketAddr, time::Instant};
 
 use quic_common::{BatchHead, Ecn, Random, Writer};
 
@@ -35,7 +31,7 @@ const NUMBER_LENGTH: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReplyPath {
     pub(super) remote: SocketAddr,
-    pub(super) local: Option<IpAddr>,
+    pub(super) local: Option<SocketAddr>,
 }
 
 /// Ports, in order, of services that answer any datagram, or are abused as if they did

@@ -38,6 +38,15 @@ enum State {
     Failed,
 }
 
+impl EcnSpace {
+    /// An ACK frame acknowledged packets of several paths: the next one is compared with its counts.
+    pub(crate) const fn on_mixed(&mut self, counts: Option<EcnCounts>) {
+        if let Some(counts) = counts {
+            self.counts = counts;
+        }
+    }
+}
+
 impl EcnValidation {
     /// Begins to test a path, or leaves it unmarked.
     pub(crate) const fn new(is_enabled: bool) -> Self {

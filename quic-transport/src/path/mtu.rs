@@ -60,6 +60,12 @@ impl Mtu {
         }
     }
 
+    /// The same knowledge for a path that no probe is on its way on.
+    pub(crate) const fn without_probe(mut self) -> Self {
+        self.probe = Probe::Idle { size: 0, lost: 0 };
+        self
+    }
+
     /// The size that datagrams may have.
     #[inline]
     pub(crate) const fn current(&self) -> u16 {

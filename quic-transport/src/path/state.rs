@@ -1,9 +1,11 @@
 //! One path, as a connection keeps it: a group of components, and what follows from all of them together.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use super::{Amplification, EcnValidation, Mtu, PathResponses};
+use quic_common::BatchHead;
+
+use super::{Amplification, EcnValidation, Mtu, Probing};
 use crate::congestion::{CongestionControl, Controller, Pace, Pacer};
 use crate::rtt::{INITIAL_RTT, Rtt};
 use crate::transmit::PathId;
@@ -41,12 +43,16 @@ impl Default for PathSettings {
 /// A path.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
-    /// The place that it is kept at.
+    /// What packets sent on it are known by.
     pub(crate) id: PathId,
     /// The peer's address.
     pub(crate) remote: SocketAddr,
-    /// Ours, when it is known.
-    pub(crate) local: Option<IpAddr>,
+    /// Ours, where the peer's datagrams arrive, when it is known.
+    pub(crate) local: Option<SocketAddr>,
+    /// Ours, to be sent from, when it matters.
+    pub(crate) source: Option<SocketAddr>,
+    /// Whether the peer has been reached on it.
+    pub(crate) is_validated: bool,
     /// The round-trip time.
     pub(crate) rtt: Rtt,
     /// The congestion window and what is in flight.
@@ -59,8 +65,8 @@ pub(crate) struct Path {
     pub(crate) ecn: EcnValidation,
     /// The limit for an address that may be anybody's.
     pub(crate) amplification: Amplification,
-    /// The peer's challenges.
-    pub(crate) responses: PathResponses,
+    /// Challenges and their answers.
+    pub(crate) probing: Probing,
 }
 
 impl Path {
@@ -68,7 +74,7 @@ impl Path {
     pub(crate) fn new(
         id: PathId,
         remote: SocketAddr,
-        local: Option<IpAddr>,
+        local: Option<SocketAddr>,
         settings: &PathSettings,
     ) -> Self {
         let most = if remote.is_ipv6() {
@@ -81,13 +87,71 @@ impl Path {
             id,
             remote,
             local,
+            source: local,
+            is_validated: false,
             rtt: Rtt::new(settings.initial_rtt),
             controller: Controller::new(settings.congestion_control, mtu.current()),
             pacer: Pacer::new(settings.is_paced),
             mtu,
             ecn: EcnValidation::new(settings.is_ecn_tried),
             amplification: Amplification::new(),
-            responses: PathResponses::new(),
+            probing: Probing::new(),
+        }
+    }
+
+    /// A path to another address of the peer, or from another of ours.
+    ///
+    /// Its capacity has to be found anew, unless the peer's port is all that differs: then a NAT has most likely forgotten
+    /// the old one, and the network is the same ([RFC 9000, section
+    /// 9.4](https://www.rfc-editor.org/rfc/rfc9000#section-9.4)). What is in flight belongs to the old path.
+    pub(crate) fn branch(
+        &self,
+        id: PathId,
+        remote: SocketAddr,
+        local: Option<SocketAddr>,
+        settings: &PathSettings,
+    ) -> Self {
+        let new = Self::new(id, remote, local, settings);
+        if remote.ip() != self.remote.ip() || local != self.local {
+            return new;
+        }
+        Self {
+            rtt: self.rtt,
+            controller: self.controller.without_flight(),
+            pacer: self.pacer,
+            mtu: self.mtu.without_probe(),
+            ecn: self.ecn,
+            ..new
+        }
+    }
+
+    /// Whether these are its addresses, as far as they are known: whoever doesn't say where to send from receives
+    /// anywhere, and an unspecified IP address stands for all of ours.
+    pub(crate) fn has_addresses(&self, remote: SocketAddr, local: Option<SocketAddr>) -> bool {
+        let is_open = |own: SocketAddr, local: SocketAddr| {
+            own.ip().is_unspecified() && own.port() == local.port()
+        };
+        let fits = match (self.source, local) {
+            (Some(own), Some(local)) => own == local || is_open(own, local),
+            (None, _) | (_, None) => true,
+        };
+        self.remote == remote && fits
+    }
+
+    /// The peer has been reached on it, and may be sent as much as the network carries.
+    pub(crate) const fn validate(&mut self) {
+        self.is_validated = true;
+        self.amplification.validate();
+    }
+
+    /// The head of a batch that goes this way.
+    pub(crate) const fn head(&self, length: usize, segment: usize) -> BatchHead {
+        BatchHead {
+            remote: self.remote,
+            local: self.source,
+            ecn: self.ecn.mark(),
+            length,
+            segment,
         }
     }
 

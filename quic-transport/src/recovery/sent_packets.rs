@@ -13,6 +13,7 @@ use super::sent_packet::{Acked, Lost, SentPacket};
 use crate::error::Error;
 use crate::limits::{PACKET_THRESHOLD, QUIET_PACKETS, SENT_PACKETS, SKIPPED_NUMBERS};
 use crate::rtt::Rtt;
+use crate::transmit::PathId;
 
 /// How far out of order packets may be acknowledged at first (RFC 9002, 6.1.1).
 const INITIAL_THRESHOLD: u64 = 3;
@@ -34,6 +35,8 @@ pub(crate) struct SentPackets {
     eliciting: u64,
     last_eliciting: Option<Instant>,
     loss_time: Option<Instant>,
+    /// The path in use: losses on others say nothing of it.
+    path: PathId,
     /// Packets in a row that elicit no acknowledgment.
     quiet: u32,
     threshold: u64,
@@ -62,9 +65,9 @@ const _: () = assert!(
 /// What a search for losses found, apart from the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Losses {
-    /// When the newest lost packet was sent that wasn't a probe of the MTU.
+    /// When the newest of them was sent.
     pub(crate) newest: Option<Instant>,
-    /// How many packets were lost, probes of the MTU apart.
+    /// How many packets were lost on the path in use, probes of the MTU apart.
     pub(crate) count: u32,
     /// Whether the losses amount to persistent congestion (RFC 9002, 7.6).
     pub(crate) is_persistent: bool,
@@ -96,6 +99,7 @@ impl SentPackets {
             eliciting: 0,
             last_eliciting: None,
             loss_time: None,
+            path: PathId(0),
             quiet: 0,
             threshold: INITIAL_THRESHOLD,
             loss_run: None,
@@ -293,7 +297,7 @@ impl SentPackets {
             self.slots.pop_front();
             self.base = number.saturating_add(1);
             self.settle(&packet);
-            if !packet.is_mtu_probe() {
+            if !packet.is_mtu_probe() && packet.path == self.path {
                 losses.newest = losses.newest.max(Some(packet.sent));
                 losses.count = losses.count.saturating_add(1);
                 losses.is_persistent |= self.is_persistent(&packet, rtt, max_ack_delay);
@@ -306,6 +310,14 @@ impl SentPackets {
             self.late.expire(horizon);
         }
         losses
+    }
+
+    /// Another path is in use from now on. Reordering between the two is no sign of losses that were none.
+    pub(crate) fn on_path_change(&mut self, path: PathId) {
+        self.path = path;
+        self.loss_run = None;
+        self.late.clear();
+        self.spurious = None;
     }
 
     /// Whether a run of losses that ends with `packet` is persistent congestion: it is longer than three PTOs, of

@@ -77,6 +77,7 @@ impl Streams {
             | SentFrame::NewConnectionId { .. }
             | SentFrame::RetireConnectionId { .. }
             | SentFrame::NewToken
+            | SentFrame::PathChallenge
             | SentFrame::PathResponse
             | SentFrame::HandshakeDone
             | SentFrame::Datagram { .. }

@@ -14,4 +14,5 @@ pub(crate) use frame_log::FrameLog;
 pub(crate) use packet_writer::{PacketWriter, Written};
 pub(crate) use run::Run;
 pub(crate) use sent_frame::SentFrame;
-pub(crate) use space::{PathId, SPACES, Space};
+pub use space::PathId;
+pub(crate) use space::{SPACES, Space};

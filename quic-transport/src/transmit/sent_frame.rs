@@ -72,6 +72,8 @@ pub(crate) enum SentFrame {
     },
     /// NEW_TOKEN.
     NewToken,
+    /// PATH_CHALLENGE.
+    PathChallenge,
     /// PATH_RESPONSE.
     PathResponse,
     /// HANDSHAKE_DONE.

@@ -31,9 +31,16 @@ impl Space {
     }
 }
 
-/// A path of the connection, by the place that it is kept at.
+/// Names a path of a connection: each pair of addresses that it has used gets another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct PathId(pub(crate) u8);
+pub struct PathId(pub(crate) u16);
+
+impl PathId {
+    /// The next one; they begin again after 65536 paths, when packets of the first are long settled.
+    pub(crate) const fn next(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+}
 
 #[cfg(test)]
 mod tests {

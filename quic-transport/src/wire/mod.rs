@@ -41,4 +41,4 @@ pub(crate) use packet::{
 pub(crate) use packet_number::PacketNumber;
 pub(crate) use reset_token::ResetToken;
 pub(crate) use stream_id::MAX_STREAMS;
-pub(crate) use transport_parameters::{TransportParameters, VersionInformation};
+pub(crate) use transport_parameters::{PreferredAddress, TransportParameters, VersionInformation};

@@ -40,7 +40,7 @@ impl<C: Calls> Transfer<C> {
                 }
             }
         }
-        Ok(buffer.datagrams())
+        Ok(buffer.datagrams(self.bound.address))
     }
 }
 

@@ -55,10 +55,42 @@ pub enum Verdict {
     Hold(Duration),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Node {
-    address: SocketAddr,
+    addresses: Vec<Address>,
     deadline: Option<Instant>,
+}
+
+/// One of a node's addresses.
+#[derive(Clone, Copy, Debug)]
+struct Address {
+    /// As the node knows it.
+    own: SocketAddr,
+    /// As others see it: a NAT may lie between them.
+    public: SocketAddr,
+}
+
+impl Address {
+    const fn new(address: SocketAddr) -> Self {
+        Self {
+            own: address,
+            public: address,
+        }
+    }
+}
+
+impl Node {
+    /// What others see as the source of a batch from `local`.
+    fn source(&self, local: Option<SocketAddr>) -> SocketAddr {
+        let is_meant = |address: &&Address| {
+            local.is_some_and(|local| {
+                let is_open = local.ip().is_unspecified() && local.port() == address.own.port();
+                is_open || local == address.own
+            })
+        };
+        let found = self.addresses.iter().find(is_meant);
+        found.unwrap_or(&self.addresses[0]).public
+    }
 }
 
 impl fmt::Debug for Network {
@@ -77,7 +109,7 @@ impl Network {
     pub fn new(seed: u64, addresses: &[SocketAddr]) -> Self {
         let epoch = Instant::now();
         let node = |address: &SocketAddr| Node {
-            address: *address,
+            addresses: vec![Address::new(*address)],
             deadline: None,
         };
         let links = addresses.len() * addresses.len();
@@ -149,15 +181,28 @@ impl Network {
         self.unroutable
     }
 
-    /// The address that others see a node at.
+    /// The first of the addresses that others see a node at.
     #[must_use]
     pub fn address(&self, node: usize) -> SocketAddr {
-        self.nodes[node].address
+        self.nodes[node].addresses[0].public
     }
 
-    /// Gives a node another address, as a NAT does that has forgotten it. Datagrams to the old one are lost.
+    /// Has others see a node at another address, as a NAT does that has forgotten it; the node doesn't know. Datagrams to
+    /// the old one are lost.
     pub fn rebind(&mut self, node: usize, address: SocketAddr) {
-        self.nodes[node].address = address;
+        self.nodes[node].addresses[0].public = address;
+    }
+
+    /// Gives a node one more address, over the same links. It sends from there what its batches say is from there.
+    pub fn add_address(&mut self, node: usize, address: SocketAddr) {
+        self.nodes[node].addresses.push(Address::new(address));
+    }
+
+    /// Takes an address from a node. Datagrams to it are lost, and what the node sends from there is sent from the first.
+    pub fn remove_address(&mut self, node: usize, address: SocketAddr) {
+        self.nodes[node]
+            .addresses
+            .retain(|known| known.own != address);
     }
 
     /// Sends a datagram from any address; it arrives now, by no link.
@@ -238,9 +283,10 @@ impl Network {
         }
         while let Some(mut flying) = self.in_flight.take(self.now) {
             self.idle_callbacks = 0;
-            if let Some(to) = self.node_at(flying.route.destination) {
+            if let Some((to, own)) = self.node_at(flying.route.destination) {
                 let length = flying.bytes.len();
-                let arrivals = Arrivals::new(flying.route, flying.ecn, length, &mut flying.bytes);
+                let route = flying.route.to(own);
+                let arrivals = Arrivals::new(route, flying.ecn, length, &mut flying.bytes);
                 parties[to].receive(arrivals, self.now);
             } else {
                 self.unroutable += 1;
@@ -250,12 +296,12 @@ impl Network {
     }
 
     fn forward(&mut self, from: usize, head: BatchHead, parties: &mut [&mut dyn Party]) {
-        let Some(to) = self.node_at(head.remote) else {
+        let Some((to, own)) = self.node_at(head.remote) else {
             self.unroutable += u64::try_from(head.datagrams()).unwrap();
             return;
         };
         let route = Route {
-            source: self.nodes[from].address,
+            source: self.nodes[from].source(head.local),
             destination: head.remote,
         };
         let at = self.direction(from, to);
@@ -264,7 +310,7 @@ impl Network {
         }
         self.directions[at].on_sent(head.datagrams(), head.length);
         let bytes = &mut self.buffer.bytes_mut()[..head.length];
-        let arrivals = Arrivals::new(route, head.ecn, head.segment, bytes);
+        let arrivals = Arrivals::new(route.to(own), head.ecn, head.segment, bytes);
         parties[to].receive(arrivals, self.now);
     }
 
@@ -309,8 +355,12 @@ impl Network {
         }
     }
 
-    fn node_at(&self, address: SocketAddr) -> Option<usize> {
-        self.nodes.iter().position(|node| node.address == address)
+    /// The node that others see at `address`, and what the node itself calls that.
+    fn node_at(&self, address: SocketAddr) -> Option<(usize, SocketAddr)> {
+        self.nodes.iter().enumerate().find_map(|(place, node)| {
+            let known = node.addresses.iter().find(|a| a.public == address)?;
+            Some((place, known.own))
+        })
     }
 
     fn direction(&self, from: usize, to: usize) -> usize {

@@ -1,6 +1,6 @@
 //! What the network needs of those that it connects.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::slice::ChunksMut;
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ pub enum Transmit {
 #[derive(Debug)]
 pub struct Arrivals<'a> {
     remote: SocketAddr,
-    local: Option<IpAddr>,
+    local: Option<SocketAddr>,
     ecn: Ecn,
     segments: ChunksMut<'a, u8>,
 }
@@ -67,7 +67,7 @@ impl<'a> Arrivals<'a> {
     pub fn new(route: Route, ecn: Ecn, segment: usize, bytes: &'a mut [u8]) -> Self {
         Self {
             remote: route.source,
-            local: Some(route.destination.ip()),
+            local: Some(route.destination),
             ecn,
             segments: bytes.chunks_mut(segment.max(1)),
         }
@@ -102,4 +102,14 @@ pub struct Route {
     pub source: SocketAddr,
     /// Where it goes.
     pub destination: SocketAddr,
+}
+
+impl Route {
+    /// The same, to what the receiver calls `destination`.
+    pub(super) const fn to(self, destination: SocketAddr) -> Self {
+        Self {
+            destination,
+            ..self
+        }
+    }
 }

@@ -28,6 +28,8 @@ pub const INITIAL_MAX_STREAMS_UNI: u64 = 0x09;
 pub const ACK_DELAY_EXPONENT: u64 = 0x0a;
 /// max_ack_delay
 pub const MAX_ACK_DELAY: u64 = 0x0b;
+/// disable_active_migration
+pub const DISABLE_ACTIVE_MIGRATION: u64 = 0x0c;
 /// preferred_address
 pub const PREFERRED_ADDRESS: u64 = 0x0d;
 /// active_connection_id_limit

@@ -47,11 +47,14 @@ pub struct ScriptedPeer {
     local_cid: Vec<u8>,
     remote_cid: Vec<u8>,
     remote: Option<SocketAddr>,
+    local: Option<SocketAddr>,
     token: Vec<u8>,
     has_spoken: bool,
     is_done_sent: bool,
     outbox: VecDeque<Vec<u8>>,
     ecn: Ecn,
+    /// The addresses of the datagram that is being looked at.
+    arrival: (Option<SocketAddr>, Option<SocketAddr>),
     datagrams: usize,
     packets: Vec<SeenPacket>,
     unreadable: Vec<Vec<u8>>,
@@ -157,11 +160,13 @@ impl ScriptedPeer {
             local_cid,
             remote_cid: Vec::new(),
             remote: None,
+            local: None,
             token: Vec::new(),
             has_spoken: false,
             is_done_sent: false,
             outbox: VecDeque::new(),
             ecn: Ecn::NotEct,
+            arrival: (None, None),
             datagrams: 0,
             packets: Vec::new(),
             unreadable: Vec::new(),
@@ -231,6 +236,16 @@ impl ScriptedPeer {
     /// The ECN mark of datagrams from now on.
     pub const fn set_ecn(&mut self, ecn: Ecn) {
         self.ecn = ecn;
+    }
+
+    /// Sends to another address from now on.
+    pub const fn set_remote(&mut self, remote: SocketAddr) {
+        self.remote = Some(remote);
+    }
+
+    /// Sends from another address of its own from now on.
+    pub const fn set_local(&mut self, local: SocketAddr) {
+        self.local = Some(local);
     }
 
     /// Seals 1-RTT packets with the keys of the next key phase from now on.
@@ -363,8 +378,7 @@ impl ScriptedPeer {
         &mut self.spaces[0]
     }
 
-    fn on_datagram(&mut self, datagram: &[u8], remote: SocketAddr, at: Instant) {
-        self.remote.get_or_insert(remote);
+    fn on_datagram(&mut self, datagram: &[u8], at: Instant) {
         let mut rest = datagram;
         while !rest.is_empty() {
             let begin = start(rest, self.local_cid.len());
@@ -490,8 +504,11 @@ impl ScriptedPeer {
         }
         let frames = seen::frames(&opened.payload);
         self.spaces[index(level)].on_packet(opened.number, &frames);
+        let (from, to) = self.arrival;
         self.packets.push(SeenPacket {
             at,
+            from,
+            to,
             level,
             version,
             first: opened.first,
@@ -570,7 +587,9 @@ impl ScriptedPeer {
 impl Party for ScriptedPeer {
     fn receive(&mut self, datagrams: Arrivals<'_>, now: Instant) {
         for datagram in datagrams {
-            self.on_datagram(datagram.payload, datagram.remote, now);
+            self.remote.get_or_insert(datagram.remote);
+            self.arrival = (Some(datagram.remote), datagram.local);
+            self.on_datagram(datagram.payload, now);
         }
     }
 
@@ -584,7 +603,7 @@ impl Party for ScriptedPeer {
         buffer.bytes_mut()[..bytes.len()].copy_from_slice(&bytes);
         Transmit::Batch(BatchHead {
             remote,
-            local: None,
+            local: self.local,
             ecn: self.ecn,
             length: bytes.len(),
             segment: bytes.len(),

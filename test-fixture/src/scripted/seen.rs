@@ -1,5 +1,6 @@
 //! What a scripted peer has seen the other end send, decoded without the code under test.
 
+use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::time::Instant;
 
@@ -21,6 +22,10 @@ pub enum Level {
 pub struct SeenPacket {
     /// When it arrived.
     pub at: Instant,
+    /// Where it came from.
+    pub from: Option<SocketAddr>,
+    /// Which of the peer's own addresses it came to.
+    pub to: Option<SocketAddr>,
     /// Its level.
     pub level: Level,
     /// The version in its header; 0 in a short one, which has none.

@@ -224,8 +224,6 @@ impl Frame<'_> {
     }
 
     /// Whether the frame may probe a new path without moving the connection there (RFC 9000, table 3, P).
-    #[cfg(test)]
-    #[inline]
     pub(crate) const fn is_probing(&self) -> bool {
         matches!(
             self,
