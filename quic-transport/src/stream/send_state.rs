@@ -104,5 +104,11 @@ mod tests {
                 [None, None, None, None, None],
             ]
         );
+        let questions = states.map(|s| (s.is_sending(), s.is_terminal()));
+        let (goes_on, waits, is_over) = ((true, false), (false, false), (false, true));
+        assert_eq!(
+            questions,
+            [goes_on, goes_on, goes_on, is_over, waits, is_over]
+        );
     }
 }

@@ -151,6 +151,17 @@ mod tests {
     }
 
     #[test]
+    fn drawn_ids_are_of_their_length_and_differ() {
+        let mut random = Random::from_seed([2; 32]);
+        for length in 0..=20 {
+            let ids = [length; 2].map(|length| ConnectionId::draw(&mut random, length));
+            assert_eq!(ids.map(|id| id.len()), [length; 2]);
+            assert!(length < 8 || ids[0] != ids[1]);
+        }
+        assert!(ConnectionId::draw(&mut random, 21).is_empty());
+    }
+
+    #[test]
     fn different_ids_hash_differently() {
         let hasher = KeyedHasher::new(&mut Random::from_seed([1; 32]));
         let hash = |bytes: &[u8]| hasher.hash_one(ConnectionId::new(bytes).unwrap());

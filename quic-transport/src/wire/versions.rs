@@ -100,6 +100,7 @@ mod tests {
         let reserved = Version::reserved(3);
         let known = Versions::known([reserved, Version::V1, OTHER, Version::V1]);
         assert_eq!(Some(known), Versions::new(&[Version::V1]));
+        assert_eq!(format!("{both:?} {known:?}"), r#"["v2", "v1"] ["v1"]"#);
     }
 
     #[test]

@@ -294,3 +294,21 @@ fn the_end_is_lent_with_the_last_piece() {
         Err(StreamError::UnknownStream)
     );
 }
+
+/// The acknowledgment of a FIN that comes after a reset ends nothing: the peer has to hear of the reset.
+#[test]
+fn a_reset_stands_though_everything_arrives() {
+    let mut streams = server();
+    let id = streams.open(UNI).unwrap();
+    streams.send(id, b"all").unwrap();
+    streams.finish(id).unwrap();
+    let packet = write(&mut streams, 1200);
+    streams.reset(id, 5).unwrap();
+    acked(&mut streams, &packet);
+    lost(&mut streams, &packet);
+    assert_eq!((events(&mut streams), streams.count()), (vec![], 1));
+    let reset = write(&mut streams, 1200);
+    assert!(matches!(reset.frames()[..], [Frame::ResetStream { .. }]));
+    acked(&mut streams, &reset);
+    assert_eq!(streams.count(), 0);
+}

@@ -91,6 +91,7 @@ mod tests {
                 let first = 0xc0 | kind.long_bits(version).unwrap();
                 assert_eq!(Kind::from_long(version, first), kind);
             }
+            assert!(kind.is_long());
             assert_eq!(
                 Kind::from_long(Version::reserved(7), 0xc0),
                 Kind::Unsupported
@@ -98,6 +99,7 @@ mod tests {
         }
         for kind in [Kind::Short, Kind::VersionNegotiation, Kind::Unsupported] {
             assert_eq!(kind.long_bits(Version::V1), None);
+            assert!(!kind.is_long());
         }
     }
 
