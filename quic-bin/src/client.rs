@@ -13,7 +13,6 @@ use quic_transport::{Config, tls};
 use quic_udp::Socket;
 
 use crate::{
-    alpn::Alpn,
     certificate::load_certificates,
     cli::{self, Trust, Upload},
     download::{Download, Exchange},
@@ -21,10 +20,17 @@ use crate::{
     failure::Failure,
     file_body::FileBody,
     progress::Progress,
+    qlog_files::QlogFiles,
     signals::Termination,
     site::Body,
     url::Target,
 };
+
+/// Bytes of the longest name of a protocol (RFC 7301, 3.1).
+const LONGEST_ALPN: usize = 255;
+
+/// So many of the longest names make a ClientHello that is larger than a datagram.
+const FILLERS: usize = 6;
 
 /// An address is given this time at least.
 const SHORTEST_WAIT: Duration = Duration::from_millis(1);
@@ -170,6 +176,7 @@ fn try_each(
     termination
         .on_signals()
         .map_err(|error| Failure::new(format!("can't watch for signals: {error}")))?;
+    let qlog = QlogFiles::new(arguments.qlog_dir.as_deref())?;
     let deadline = Instant::now() + arguments.timeout;
     let mut last = Failure::new(format!("{}: the name has no address", server.host()));
     for (address, left) in addresses.iter().zip((1..=addresses.len()).rev()) {
@@ -195,6 +202,9 @@ fn try_each(
         .roaming(arguments.roaming());
         if arguments.key_update {
             download = download.updating_keys();
+        }
+        if let Some(qlog) = &qlog {
+            download = download.logged(qlog);
         }
         let result = drive(*address, &mut download, &termination);
         tell(download.path_notes());
@@ -280,7 +290,12 @@ fn open_upload(upload: &Upload) -> Result<(Body, u64), Failure> {
 
 /// Whom the client trusts, and what it offers.
 fn tls_of(arguments: &cli::Client) -> Result<tls::ClientConfig, Failure> {
-    let tls = trust(arguments.trust(), arguments.alpn)?;
+    let filler = [b'-'; LONGEST_ALPN];
+    let mut alpn = vec![arguments.alpn.name()];
+    if arguments.large_client_hello {
+        alpn.resize(1 + FILLERS, &filler);
+    }
+    let tls = trust(arguments.trust(), &alpn)?;
     let tls = match arguments.cipher {
         Some(cipher) => tls
             .cipher_suites(&[cipher.suite()])
@@ -290,24 +305,23 @@ fn tls_of(arguments: &cli::Client) -> Result<tls::ClientConfig, Failure> {
     Ok(tls.key_log(Arc::new(rustls::KeyLogFile::new())))
 }
 
-fn trust(trust: Trust, alpn: Alpn) -> Result<tls::ClientConfig, Failure> {
-    let alpn = [alpn.name()];
+fn trust(trust: Trust, alpn: &[&[u8]]) -> Result<tls::ClientConfig, Failure> {
     let config = match trust {
         Trust::WebRoots => {
             let roots = rustls::RootCertStore {
                 roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
             };
-            tls::ClientConfig::with_root_store(roots, &alpn)
+            tls::ClientConfig::with_root_store(roots, alpn)
         }
-        Trust::File(path) => tls::ClientConfig::with_roots(load_certificates(&path)?, &alpn),
-        Trust::Pin(pin) => tls::ClientConfig::with_pin(pin.0, &alpn),
+        Trust::File(path) => tls::ClientConfig::with_roots(load_certificates(&path)?, alpn),
+        Trust::Pin(pin) => tls::ClientConfig::with_pin(pin.0, alpn),
         Trust::Anything => {
             // Nobody to tell is no reason to stop.
             drop(writeln!(
                 io::stderr(),
                 "warning: --insecure: anyone can pretend to be this server"
             ));
-            tls::ClientConfig::insecure(&alpn)
+            tls::ClientConfig::insecure(alpn)
         }
     };
     config.map_err(|error| Failure::new(format!("TLS: {error}")))

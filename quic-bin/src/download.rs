@@ -9,13 +9,14 @@ use std::{
 
 use quic_common::{BatchBuffer, BatchHead, IdMap, Random};
 use quic_http3::{ApiError as Http3Error, ClientEvent, Code, Field};
-use quic_transport::{CloseReason, Config, Connection, Error, Event, StreamId, tls};
+use quic_transport::{CloseReason, Config, Connection, Error, Event, Side, StreamId, tls};
 use quic_udp::{Datagrams, Fault, IcmpError, IcmpKind};
 
 use crate::{
     alpn::Alpn,
     event_loop::{Output, Protocol, SocketChange, SocketId},
     failure::Failure,
+    qlog_files::QlogFiles,
     random,
     roaming::{Plan, Roaming},
     session::Session,
@@ -202,6 +203,16 @@ impl<E: Exchange> Download<E> {
     #[must_use]
     pub fn path_notes(&self) -> &[String] {
         self.roaming.notes()
+    }
+
+    /// Logs the connection.
+    #[must_use]
+    pub fn logged(mut self, qlog: &QlogFiles) -> Self {
+        let dcid = self.connection.original_dcid();
+        if let Some(observer) = qlog.observer(dcid, Side::Client) {
+            self.connection.observe(observer, Instant::now());
+        }
+        self
     }
 
     /// The connection, for its statistics.

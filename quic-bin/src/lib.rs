@@ -16,6 +16,7 @@ pub mod content_type;
 pub mod files;
 pub mod progress;
 pub mod summary;
+pub mod qlog_files;
 pub mod event_loop;
 pub mod roaming;
 pub mod alpn;

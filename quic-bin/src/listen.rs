@@ -44,7 +44,7 @@ pub fn run(arguments: &cli::Server) -> Result<(), Failure> {
         .iter()
         .map(bind)
         .collect::<Result<_, _>>()?;
-    let mut settings = Settings::from(arguments);
+    let mut settings = Settings::try_from(arguments)?;
     settings.preferred = others.iter().filter_map(address_of).collect();
     let preferred = settings.preferred.clone();
     let shared = Shared::with_settings(identity, site, settings, termination.clone())?;

@@ -6,7 +6,7 @@ use mio::Waker;
 use quic_common::{BatchBuffer, Random};
 use quic_http3::Code;
 use quic_transport::{
-    Config, Endpoint, EndpointConfig, Incoming, Output as Step, RetryPolicy, Versions,
+    Config, Endpoint, EndpointConfig, Incoming, Output as Step, RetryPolicy, Side, Versions,
     tls::{self, CipherSuite, ResetKey, TokenKey},
 };
 use quic_udp::Datagrams;
@@ -19,6 +19,7 @@ use crate::{
     failure::Failure,
     limits::{GOODBYE, MAX_LOOPBACK_DATAGRAM, SERVER_STREAMS},
     post::Post,
+    qlog_files::QlogFiles,
     random,
     reader::Reader,
     service::Service,
@@ -44,6 +45,8 @@ pub struct Settings {
     pub preferred: Vec<SocketAddr>,
     /// Whether clients are asked not to move.
     pub forbids_migration: bool,
+    /// Where each connection is logged, if it is to be.
+    pub qlog: Option<QlogFiles>,
 }
 
 impl Default for Settings {
@@ -55,6 +58,7 @@ impl Default for Settings {
             cipher_suites: CipherSuite::ALL.to_vec(),
             preferred: Vec::new(),
             forbids_migration: false,
+            qlog: None,
         }
     }
 }
@@ -77,12 +81,15 @@ impl Settings {
     }
 }
 
-impl From<&cli::Server> for Settings {
-    fn from(arguments: &cli::Server) -> Self {
+impl TryFrom<&cli::Server> for Settings {
+    type Error = Failure;
+
+    fn try_from(arguments: &cli::Server) -> Result<Self, Failure> {
         let mut settings = Self {
             alpn: arguments.alpn.clone(),
             versions: arguments.quic_versions,
             forbids_migration: arguments.no_migration,
+            qlog: QlogFiles::new(arguments.qlog_dir.as_deref())?,
             ..Self::default()
         };
         if arguments.retry {
@@ -91,7 +98,7 @@ impl From<&cli::Server> for Settings {
         if let Some(cipher) = arguments.cipher {
             settings.cipher_suites = vec![cipher.suite()];
         }
-        settings
+        Ok(settings)
     }
 }
 
@@ -112,6 +119,7 @@ pub struct Server {
     endpoint: Endpoint<Service>,
     config: Config,
     alpn: Vec<Alpn>,
+    qlog: Option<QlogFiles>,
     tls: tls::ServerConfig,
     site: Arc<Site>,
     termination: Termination,
@@ -194,6 +202,7 @@ impl Shared {
             endpoint: Endpoint::new(config, random),
             config: self.settings.config(),
             alpn: self.settings.alpn.clone(),
+            qlog: self.settings.qlog.clone(),
             tls: self.tls.clone(),
             site: Arc::clone(&self.site),
             termination: self.termination.clone(),
@@ -205,7 +214,12 @@ impl Shared {
 }
 
 impl Server {
-    fn admit(&mut self, incoming: Incoming, now: Instant) {
+    fn admit(&mut self, mut incoming: Incoming, now: Instant) {
+        if let Some(qlog) = &self.qlog
+            && let Some(observer) = qlog.observer(incoming.original_dcid(), Side::Server)
+        {
+            incoming.observe(observer);
+        }
         let config = config_for(incoming.remote(), &self.config);
         // TLS tells a client with which it has no protocol in common.
         let alpn = Alpn::choose(&self.alpn, || incoming.alpn()).unwrap_or(Alpn::Http3);

@@ -93,6 +93,9 @@
 mod limits;
 mod wire;
 mod error;
+mod observe;
+#[cfg(feature = "qlog")]
+pub mod qlog;
 pub mod tls;
 mod transmit;
 mod buffer;
@@ -124,6 +127,10 @@ pub use endpoint::{
 };
 pub use error::{ApiError, CloseReason, DatagramError, Error, StreamError};
 pub use event::{Event, PathEvent, PathNews};
+pub use observe::{
+    CongestionState, DropReason, EcnState, HandshakeState, LossTimerKind, Observation,
+    ObservedPacket, Observer, PacketType, RoundTrip, Standing, Start,
+};
 pub use stats::{PathStats, Stats};
 pub use stream::{Fill, Read, StreamEvent};
 pub use transmit::PathId;

@@ -88,7 +88,6 @@ impl Rtt {
     }
 
     /// The latest sample, or the initial assumption.
-    #[cfg(test)]
     pub(crate) const fn latest(&self) -> Duration {
         self.latest
     }
@@ -100,7 +99,6 @@ impl Rtt {
     }
 
     /// The mean deviation.
-    #[cfg(test)]
     pub(crate) const fn var(&self) -> Duration {
         self.var
     }

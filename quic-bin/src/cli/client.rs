@@ -69,6 +69,14 @@ pub struct Client {
     #[arg(long, value_name = "SECONDS", value_parser = timeout)]
     pub migrate_after: Option<Duration>,
 
+    /// Make the ClientHello larger than a datagram, with names of protocols that nobody speaks.
+    #[arg(long, requires = "urls")]
+    pub large_client_hello: bool,
+
+    /// Write a qlog file for each connection into this directory; the variable QLOGDIR does the same.
+    #[arg(long, value_name = "DIR", requires = "urls")]
+    pub qlog_dir: Option<PathBuf>,
+
     /// Give up when the server has been silent for this long.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = timeout)]
     pub timeout: Duration,

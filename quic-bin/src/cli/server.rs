@@ -69,6 +69,10 @@ pub struct Server {
     #[arg(long)]
     pub retry: bool,
 
+    /// Write a qlog file for each connection into this directory; the variable QLOGDIR does the same.
+    #[arg(long, value_name = "DIR")]
+    pub qlog_dir: Option<PathBuf>,
+
     /// Accept only this cipher suite.
     #[arg(long, value_name = "NAME")]
     pub cipher: Option<Cipher>,

@@ -213,7 +213,7 @@ mod tests {
         store.release(far + 1, &mut pool);
         assert_eq!(store.chunks.len(), 1);
         store.free(&mut pool);
-        assert_eq!(store.slice(far, 1), []);
+        assert!(store.slice(far, 1).is_empty());
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
         let mut store = Store::default();
         store.write(0, b"abc", 0, &mut pool);
         store.clear(&mut pool);
-        assert_eq!(store.slice(0, 3), []);
+        assert!(store.slice(0, 3).is_empty());
         let small = pool.take_small();
         assert!(small.capacity() > 0);
 

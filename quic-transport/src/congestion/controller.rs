@@ -303,7 +303,6 @@ impl Controller {
     }
 
     /// Where slow start ends, once that is known.
-    #[cfg(test)]
     pub(crate) fn threshold(&self) -> Option<u64> {
         (!self.window.is_first_slow_start()).then_some(self.window.threshold)
     }

@@ -9,7 +9,6 @@ use super::{
 };
 use crate::{
     error::{CloseReason, Error},
-    event::Event,
     limits::CLOSE_REASON,
     wire::{Close, CloseCode, ResetToken},
 };
@@ -32,7 +31,7 @@ impl Connection {
     /// Gives up without a word, as when the embedder learns that the peer can't be reached.
     pub fn abandon(&mut self, reason: CloseReason) {
         if self.life.is_open() {
-            self.events.push_back(Event::Closed(reason));
+            self.tell_end(reason);
         }
         self.life = Life::Closed;
     }
@@ -72,7 +71,7 @@ impl Connection {
     /// Stops sending and waits until no packet of the peer can be under way any more.
     pub(super) fn drain(&mut self, reason: CloseReason, now: Instant) {
         if self.life.is_open() {
-            self.events.push_back(Event::Closed(reason));
+            self.tell_end(reason);
         }
         let until = match &self.life {
             Life::Open => self.end_of_closing(now),
@@ -85,7 +84,7 @@ impl Connection {
 
     fn start_closing(&mut self, farewell: Farewell, reason: CloseReason) {
         if self.life.is_open() {
-            self.events.push_back(Event::Closed(reason));
+            self.tell_end(reason);
             self.life = Life::Closing(Closing::new(farewell));
         }
     }

@@ -8,6 +8,7 @@ use super::{Connection, life::Progress, space::SpaceOf as _, unprotect::Packet};
 use crate::{
     cid::NewConnectionId,
     error::Error,
+    observe::{Observation, ObservedPacket},
     tls::Phase,
     transmit::Space,
     wire::{AllowedFrames, ConnectionId, Encode as _, Frame, Frames, Level, TransportErrorCode},
@@ -65,6 +66,9 @@ impl Connection {
             dcid,
             now,
         };
+        if self.tap.is_some() {
+            self.tell_received(packet, dcid, ecn, now);
+        }
         let mut is_ack_eliciting = false;
         for frame in Frames::new(packet.payload)? {
             let frame = frame?;
@@ -99,6 +103,25 @@ impl Connection {
         }
         self.idle.on_received(now);
         Ok(())
+    }
+
+    #[cold]
+    fn tell_received(&mut self, packet: &Packet<'_>, dcid: &ConnectionId, ecn: Ecn, now: Instant) {
+        let scid = (packet.level != Level::OneRtt).then(|| self.remote_cids.current());
+        let seen = ObservedPacket {
+            kind: packet.level.into(),
+            version: self.version,
+            number: Some(packet.number),
+            dcid: *dcid,
+            scid,
+            size: packet.payload.len(),
+            frames: packet.payload,
+            ecn,
+            is_mtu_probe: false,
+        };
+        if let Some(tap) = &mut self.tap {
+            tap.tell(&Observation::PacketReceived(seen), now);
+        }
     }
 
     /// Frames that aren't most of the traffic.

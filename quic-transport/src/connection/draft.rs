@@ -25,12 +25,13 @@ use crate::{
     ack::ReceivedPackets,
     datagram::OutgoingDatagrams,
     limits::ACK_RANGES_SENT,
+    observe::{Observation, ObservedPacket},
     recovery::{PacketFlags, SentPacket},
     stream::Streams,
     tls::TAG_LENGTH,
     transmit::{PacketWriter, SentFrame, Space, Written},
     wire::{
-        Frame, Level, LongHeader, OutgoingAck, PacketKind, PacketNumber, ShortHeader, write_length,
+        ConnectionId, Frame, Level, LongHeader, OutgoingAck, PacketKind, PacketNumber, ShortHeader, write_length,
     },
 };
 
@@ -239,6 +240,9 @@ impl Connection {
         if let Some(offset) = draft.opening.length_offset {
             write_length(packet, offset, packet.len() - draft.opening.number_offset);
         }
+        if self.tap.is_some() {
+            self.tell_sent(level, draft, flags, packet, now);
+        }
         let number = draft.opening.number.value();
         let (offset, length) = (draft.opening.number_offset, draft.opening.number_length);
         if level == Level::OneRtt {
@@ -253,6 +257,40 @@ impl Connection {
             keys.local.header.protect(packet, offset, length);
         }
         self.book(level, draft, flags, now);
+    }
+
+    #[cold]
+    fn tell_sent(
+        &mut self,
+        level: Level,
+        draft: &Draft,
+        flags: PacketFlags,
+        packet: &[u8],
+        now: Instant,
+    ) {
+        let from = draft.opening.header_length;
+        // A packet that probes another path has another.
+        let dcid = packet
+            .get(1..draft.opening.number_offset)
+            .filter(|_| level == Level::OneRtt)
+            .and_then(ConnectionId::new)
+            .unwrap_or_else(|| self.remote_cids.current());
+        let sent = ObservedPacket {
+            kind: level.into(),
+            version: self.version,
+            number: Some(draft.opening.number.value()),
+            dcid,
+            scid: (level != Level::OneRtt).then(|| self.local_cids.first()),
+            size: draft.size(),
+            frames: packet
+                .get(from..from + draft.written.length)
+                .unwrap_or_default(),
+            ecn: self.path.ecn.mark(),
+            is_mtu_probe: flags.has(PacketFlags::MTU_PROBE),
+        };
+        if let Some(tap) = &mut self.tap {
+            tap.tell(&Observation::PacketSent(sent), now);
+        }
     }
 
     #[inline(always)]

@@ -13,6 +13,7 @@ use super::{
     unprotect::{Opened, Packet, Unprocessed},
 };
 use crate::{
+    observe::DropReason,
     transmit::PathId,
     wire::{ConnectionId, ResetToken, parse_short_cid, wide},
 };
@@ -68,8 +69,7 @@ impl Connection {
             .ok()
             .filter(|dcid| is_welcome && self.local_cids.contains(dcid));
         let Some(dcid) = dcid else {
-            self.stats.packets_dropped += 1;
-            return;
+            return self.drop_packet(payload.len(), DropReason::UnknownConnection, now);
         };
         let arrival = Arrival {
             remote,
@@ -84,8 +84,13 @@ impl Connection {
             Opened::Packet(packet) => self.on_packet_elsewhere(&packet, &arrival, now),
             Opened::Not(Unprocessed::Broken(error)) => self.fail(error),
             Opened::Not(not) => {
-                self.stats.packets_dropped += 1;
                 let is_strange = !matches!(not, Unprocessed::Duplicate);
+                let why = if is_strange {
+                    DropReason::Undecryptable
+                } else {
+                    DropReason::Duplicate
+                };
+                self.drop_packet(payload.len(), why, now);
                 self.look_for_reset(tail.filter(|_| is_strange && known.is_some()), now);
             }
         }
@@ -95,8 +100,7 @@ impl Connection {
         let is_newest = self.spaces.application.received.largest() < Some(packet.number);
         let is_move = is_newest && !packet.is_probing() && self.side.is_server();
         if is_move && self.has_left(arrival) {
-            self.stats.packets_dropped += 1;
-            return;
+            return self.drop_packet(packet.payload.len(), DropReason::UnknownConnection, now);
         }
         self.stats.packets_received += 1;
         let id = arrival.known.unwrap_or_else(|| self.meet(arrival));

@@ -7,6 +7,7 @@ use super::{Connection, life::Progress, space::SpaceOf as _};
 use crate::{
     error::Error,
     event::Event,
+    observe::Observation,
     stream::PeerLimits,
     tls::NewKeys,
     transmit::Space,
@@ -71,7 +72,7 @@ impl Connection {
                 break;
             }
         }
-        self.apply_peer_parameters()?;
+        self.apply_peer_parameters(now)?;
         if self.progress == Progress::Handshaking && !self.session.is_handshaking() {
             self.complete(now)?;
         }
@@ -143,13 +144,17 @@ impl Connection {
     }
 
     /// Applies the peer's transport parameters as soon as TLS has them.
-    fn apply_peer_parameters(&mut self) -> Result<(), Error> {
+    fn apply_peer_parameters(&mut self, now: Instant) -> Result<(), Error> {
         if self.setup.has_peer_parameters {
             return Ok(());
         }
         let Some(bytes) = self.session.peer_transport_parameters() else {
             return Ok(());
         };
+        if let Some(tap) = &mut self.tap {
+            let of = self.side.peer();
+            tap.tell(&Observation::Parameters { of, bytes }, now);
+        }
         let parameters = TransportParameters::parse(bytes, self.side.peer())?;
         self.setup.negotiation.check(
             self.side,

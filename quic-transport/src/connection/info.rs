@@ -83,6 +83,15 @@ impl Connection {
         self.session.key_exchange_group()
     }
 
+    /// How many times the keys of 1-RTT packets have been updated, by either end.
+    #[must_use]
+    pub fn key_updates(&self) -> u64 {
+        self.keys
+            .one_rtt
+            .as_ref()
+            .map_or(0, |keys| keys.generation())
+    }
+
     /// The congestion control algorithm, by name.
     #[must_use]
     pub const fn congestion_control(&self) -> &'static str {

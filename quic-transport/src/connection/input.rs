@@ -14,6 +14,7 @@ use crate::{
     config::MIN_DATAGRAM,
     error::CloseReason,
     limits::COALESCED_PACKETS,
+    observe::DropReason,
     wire::{
         ConnectionId, Level, PacketHeader, PacketKind, ResetToken, parse_header, parse_short_cid,
         wide,
@@ -79,7 +80,7 @@ impl Connection {
         now: Instant,
     ) -> bool {
         if !self.local_cids.contains(dcid) {
-            self.stats.packets_dropped += 1;
+            self.drop_packet(packet.len(), DropReason::UnknownConnection, now);
             return false;
         }
         match self.unprotect_short(packet, dcid.len() + 1, now) {
@@ -90,7 +91,7 @@ impl Connection {
                 }
                 true
             }
-            Opened::Not(not) => self.on_not_opened(not, packet, ecn),
+            Opened::Not(not) => self.on_not_opened(not, packet, ecn, now),
         }
     }
 
@@ -103,7 +104,7 @@ impl Connection {
                 break;
             }
             let Ok(header) = parse_header(rest, self.local_cids.length()) else {
-                self.stats.packets_dropped += 1;
+                self.drop_packet(rest.len(), DropReason::Invalid, now);
                 break;
             };
             let Some((packet, tail)) = rest.split_at_mut_checked(header.end) else {
@@ -115,7 +116,12 @@ impl Connection {
             // RFC 9000, 14.1: nor are a client's Initials in small datagrams.
             let is_cheap = is_small && self.side.is_server() && header.kind == PacketKind::Initial;
             if is_for_another || is_cheap {
-                self.stats.packets_dropped += 1;
+                let why = if is_cheap {
+                    DropReason::Invalid
+                } else {
+                    DropReason::UnknownConnection
+                };
+                self.drop_packet(packet.len(), why, now);
                 continue;
             }
             any |= self.packet(packet, &header, ecn, now);
@@ -129,12 +135,12 @@ impl Connection {
     fn packet(&mut self, packet: &mut [u8], header: &PacketHeader, ecn: Ecn, now: Instant) -> bool {
         match header.kind {
             PacketKind::VersionNegotiation => self.on_version_negotiation(packet, header, now),
-            PacketKind::Retry => self.on_retry(packet, header),
+            PacketKind::Retry => self.on_retry(packet, header, now),
             PacketKind::Initial | PacketKind::Handshake | PacketKind::ZeroRtt => {
                 return self.long_packet(packet, header, ecn, now);
             }
             PacketKind::Short => return self.short_packet(packet, &header.dcid, ecn, now),
-            PacketKind::Unsupported => self.stats.packets_dropped += 1,
+            PacketKind::Unsupported => self.drop_packet(packet.len(), DropReason::Invalid, now),
         }
         false
     }
@@ -147,7 +153,7 @@ impl Connection {
         now: Instant,
     ) -> bool {
         if !self.is_ours(header) {
-            self.stats.packets_dropped += 1;
+            self.drop_packet(packet.len(), DropReason::Invalid, now);
             return false;
         }
         self.expect_version(header);
@@ -157,7 +163,7 @@ impl Connection {
                 self.replay_undecryptable(now);
                 true
             }
-            Opened::Not(not) => self.on_not_opened(not, packet, ecn),
+            Opened::Not(not) => self.on_not_opened(not, packet, ecn, now),
         }
     }
 
@@ -175,13 +181,13 @@ impl Connection {
 
     /// Returns whether the packet was one of the peer's, or may turn out to be.
     #[cold]
-    fn on_not_opened(&mut self, not: Unprocessed, packet: &[u8], ecn: Ecn) -> bool {
+    fn on_not_opened(&mut self, not: Unprocessed, packet: &[u8], ecn: Ecn, now: Instant) -> bool {
         match not {
-            Unprocessed::Early(level) => self.keep_undecryptable(level, packet, ecn),
+            Unprocessed::Early(level) => self.keep_undecryptable(level, packet, ecn, now),
             Unprocessed::Broken(error) => self.fail(error),
-            Unprocessed::Duplicate => self.stats.packets_dropped += 1,
+            Unprocessed::Duplicate => self.drop_packet(packet.len(), DropReason::Duplicate, now),
             Unprocessed::Dropped => {
-                self.stats.packets_dropped += 1;
+                self.drop_packet(packet.len(), DropReason::Undecryptable, now);
                 return false;
             }
         }
@@ -211,7 +217,9 @@ impl Connection {
             match self.unprotect(&mut kept.packet, &header, now) {
                 Opened::Packet(opened) => self.on_opened(&opened, &header, kept.ecn, now),
                 Opened::Not(Unprocessed::Broken(error)) => self.fail(error),
-                Opened::Not(_) => self.stats.packets_dropped += 1,
+                Opened::Not(_) => {
+                    self.drop_packet(kept.packet.len(), DropReason::Undecryptable, now);
+                }
             }
         }
     }

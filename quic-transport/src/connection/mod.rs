@@ -9,12 +9,13 @@
 
 mod life;
 mod idle;
-mod undecryptable;
 mod versions;
 mod setup;
 mod space;
 mod keys;
 mod info;
+mod observed;
+mod undecryptable;
 mod streams;
 mod datagrams;
 mod tokens;
@@ -32,6 +33,7 @@ mod dispatch;
 mod elsewhere;
 mod input;
 mod timers;
+mod standing;
 mod rekey;
 mod rare;
 mod draft;
@@ -59,6 +61,7 @@ use crate::{
     config::Config,
     datagram::Datagrams,
     event::Event,
+    observe::Tap,
     path::{OtherPaths, Path},
     recovery::{Acked, LossTimer, Lost},
     stats::Stats,
@@ -105,6 +108,8 @@ pub struct Connection {
     /// When the pacer lets the next packet go, if it holds one back.
     pacing_deadline: Option<Instant>,
     events: VecDeque<Event>,
+    /// Where an observer listens, if one does.
+    tap: Option<Box<Tap>>,
     stats: Stats,
     random: Random,
     scratch: Scratch,

@@ -9,6 +9,7 @@ use crate::{
     cid::RemoteCids,
     error::{ApiError, CloseReason, Error},
     limits::TOKEN,
+    observe::{DropReason, PacketType},
     tls::{self, Session},
     transmit::Space,
     wire::{
@@ -22,7 +23,7 @@ pub(super) const FIRST_DCID_LENGTH: usize = 8;
 
 impl Connection {
     /// Starts over with the server's token, if the Retry is authentic and the first thing that was heard.
-    pub(super) fn on_retry(&mut self, packet: &[u8], header: &PacketHeader) {
+    pub(super) fn on_retry(&mut self, packet: &[u8], header: &PacketHeader, now: Instant) {
         let is_first = self.side.is_client()
             && self.setup.peer_cid.is_none()
             && self.setup.retry_scid.is_none();
@@ -35,9 +36,10 @@ impl Connection {
                 && tls::is_retry_authentic(self.version, &self.setup.original_dcid, packet)
         });
         let Some(retry) = retry else {
-            self.stats.packets_dropped += 1;
-            return;
+            return self.drop_packet(packet.len(), DropReason::Invalid, now);
         };
+        let ids = (header.dcid, header.scid);
+        self.tell_unnumbered(PacketType::Retry, ids, packet.len(), now);
         self.setup.token = retry.token.to_vec();
         self.setup.retry_scid = Some(header.scid);
         self.setup.initial_dcid = header.scid;
@@ -64,9 +66,10 @@ impl Connection {
         // RFC 9000, 6.2: a list with the version in use is to be ignored.
         let Some(spoken) = spoken.filter(|spoken| is_answer && !spoken.contains(self.version))
         else {
-            self.stats.packets_dropped += 1;
-            return;
+            return self.drop_packet(packet.len(), DropReason::Invalid, now);
         };
+        let ids = (header.dcid, header.scid);
+        self.tell_unnumbered(PacketType::VersionNegotiation, ids, packet.len(), now);
         match self.setup.negotiation.ours.choose(&spoken) {
             Some(version) => {
                 if self.begin_anew(version, now).is_err() {

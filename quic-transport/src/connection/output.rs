@@ -42,7 +42,12 @@ impl Connection {
     pub(crate) fn step(&mut self, now: Instant, buffer: &mut [u8]) -> Step {
         self.expire(now);
         self.settle(now);
-        self.assemble(now, buffer)
-            .map_or_else(|| Step::Wait(self.deadline(now)), Step::Send)
+        let step = self
+            .assemble(now, buffer)
+            .map_or_else(|| Step::Wait(self.deadline(now)), Step::Send);
+        if self.tap.is_some() {
+            self.tell_standing(now);
+        }
+        step
     }
 }

@@ -25,16 +25,10 @@ impl Connection {
             .as_mut()
             .filter(|keys| can_update && !keys.has_previous());
         let has_begun = keys.is_some_and(|keys| keys.update());
+        if has_begun {
+            self.tell_key_update(self.side);
+        }
         has_begun.then_some(()).ok_or(ApiError::KeyUpdate)
-    }
-
-    /// How many times the keys of 1-RTT packets have been updated, by either end.
-    #[must_use]
-    pub fn key_updates(&self) -> u64 {
-        self.keys
-            .one_rtt
-            .as_ref()
-            .map_or(0, |keys| keys.generation())
     }
 
     /// Before a batch: renews keys that are nearly worn out, and ends the connection when they couldn't be renewed in

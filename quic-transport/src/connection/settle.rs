@@ -7,6 +7,7 @@ use super::Connection;
 use crate::{
     congestion::Congestion,
     error::Error,
+    observe::Observation,
     recovery::{Losses, Lost, SentPacket},
     transmit::Space,
 };
@@ -99,7 +100,15 @@ impl Connection {
 
     /// What lost packets carried is owed again.
     pub(super) fn on_lost(&mut self, lost: &[Lost], space: Space, now: Instant) {
-        for Lost { packet, .. } in lost {
+        for Lost { number, packet } in lost {
+            if let Some(tap) = &mut self.tap {
+                let lost = Observation::PacketLost {
+                    kind: space.into(),
+                    number: *number,
+                    is_mtu_probe: packet.is_mtu_probe(),
+                };
+                tap.tell(&lost, now);
+            }
             let Some(path) = self.path_mut(packet.path) else {
                 self.on_frames_lost(packet, space);
                 continue;

@@ -6,8 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{undecryptable::Undecryptable, versions::Negotiation};
-use crate::wire::ConnectionId;
+use quic_common::Ecn;
+
+use super::versions::Negotiation;
+use crate::wire::{ConnectionId, Level};
 
 /// The state of a handshake.
 #[derive(Debug)]
@@ -53,6 +55,14 @@ impl Setup {
             negotiation,
         }
     }
+}
+
+/// A packet as it arrived, before its keys.
+#[derive(Debug)]
+pub(super) struct Undecryptable {
+    pub(super) level: Level,
+    pub(super) ecn: Ecn,
+    pub(super) packet: Vec<u8>,
 }
 
 /// What the peer's transport parameters set for us.

@@ -226,6 +226,7 @@ impl Connection {
             needs_loss_detection: false,
             pacing_deadline: None,
             events: VecDeque::new(),
+            tap: None,
             stats: Stats::default(),
             random,
             scratch: Scratch::default(),

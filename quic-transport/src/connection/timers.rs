@@ -115,7 +115,7 @@ impl Connection {
             .filter(|_| self.progress == Progress::Handshaking)
     }
 
-    fn loss_deadline(&mut self, now: Instant) -> Option<(Instant, Expiry)> {
+    pub(super) fn loss_deadline(&mut self, now: Instant) -> Option<(Instant, Expiry)> {
         let state = TimerState {
             spaces: Space::ALL.map(|space| {
                 self.spaces

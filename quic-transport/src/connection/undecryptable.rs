@@ -1,30 +1,33 @@
 //! Packets that arrived before their keys: a bounded number of them is kept,
 //! [RFC 9001, section 5.7](https://www.rfc-editor.org/rfc/rfc9001#section-5.7).
 
+use std::time::Instant;
+
 use quic_common::Ecn;
 
-use super::Connection;
+use super::{Connection, setup::Undecryptable};
 use crate::{
     limits::{UNDECRYPTABLE_PACKETS, UNDECRYPTABLE_SIZE},
+    observe::{DropReason, Observation},
     wire::Level,
 };
 
-/// A packet as it arrived.
-#[derive(Debug)]
-pub(super) struct Undecryptable {
-    pub(super) level: Level,
-    pub(super) ecn: Ecn,
-    pub(super) packet: Vec<u8>,
-}
-
 impl Connection {
     /// Keeps a copy of a packet whose keys will come, while there is room.
-    pub(super) fn keep_undecryptable(&mut self, level: Level, packet: &[u8], ecn: Ecn) {
-        if self.setup.undecryptable.len() >= UNDECRYPTABLE_PACKETS
-            || packet.len() > UNDECRYPTABLE_SIZE
-        {
-            self.stats.packets_dropped += 1;
-            return;
+    pub(super) fn keep_undecryptable(
+        &mut self,
+        level: Level,
+        packet: &[u8],
+        ecn: Ecn,
+        now: Instant,
+    ) {
+        let size = packet.len();
+        if self.setup.undecryptable.len() >= UNDECRYPTABLE_PACKETS || size > UNDECRYPTABLE_SIZE {
+            return self.drop_packet(size, DropReason::Full, now);
+        }
+        if let Some(tap) = &mut self.tap {
+            let kind = level.into();
+            tap.tell(&Observation::PacketBuffered { kind, size }, now);
         }
         self.setup.undecryptable.push(Undecryptable {
             level,

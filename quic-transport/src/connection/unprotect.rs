@@ -160,6 +160,9 @@ impl Connection {
     /// The packet came before or after a key update: once the peer has made one too, the old keys may go.
     #[cold]
     fn on_other_phase(&mut self, phase: Phase, now: Instant) {
+        if phase == Phase::Updated {
+            self.tell_key_update(self.side.peer());
+        }
         if matches!(phase, Phase::Updated | Phase::Confirmed) {
             self.drop_old_keys_at =
                 now.checked_add(3 * self.path.rtt.pto_base(self.peer.max_ack_delay));

@@ -38,7 +38,7 @@ impl<A: Application> Endpoint<A> {
     /// When `config` is invalid or TLS can't start with `tls`; the client is refused then.
     pub fn accept(
         &mut self,
-        incoming: Incoming,
+        mut incoming: Incoming,
         config: &Config,
         tls: &tls::ServerConfig,
         application: A,
@@ -59,7 +59,7 @@ impl<A: Application> Endpoint<A> {
             chosen: incoming.choose(&self.config.versions),
             versions: self.config.versions,
             dcid: incoming.dcid,
-            original_dcid: retry.map_or(incoming.dcid, |token| token.original_dcid),
+            original_dcid: incoming.original_dcid(),
             retry_scid: retry.map(|token| token.retry_scid),
             client_cid: incoming.client_cid,
             cid,
@@ -75,13 +75,16 @@ impl<A: Application> Endpoint<A> {
         } else {
             Err(ApiError::Config("cid_length differs from the endpoint's"))
         };
-        let connection = match made {
+        let mut connection = match made {
             Ok(connection) => connection,
             Err(error) => {
                 self.refuse(&incoming, TransportErrorCode::INTERNAL_ERROR);
                 return Err(error);
             }
         };
+        if let Some(observer) = incoming.observer.take() {
+            connection.observe(observer, now);
+        }
         let memory = connection.memory();
         let entry = Entry {
             connection,

@@ -11,6 +11,7 @@ use super::stateless::ReplyPath;
 use crate::{
     buffer::{ChunkPool, ReceiveBuffer},
     limits::{CLIENT_HELLO, COALESCED_PACKETS, INCOMING_BYTES, INCOMING_DATAGRAMS},
+    observe::Observer,
     tls::{self, ClientHello, LevelKeys},
     token::{Presented, RetryToken},
     wire::{
@@ -49,6 +50,7 @@ pub struct Incoming {
     server_name: Option<String>,
     alpn: Vec<Vec<u8>>,
     pub(super) prefers_chacha20: bool,
+    pub(super) observer: Option<Box<dyn Observer>>,
 }
 
 /// How far the ClientHello has come.
@@ -96,6 +98,7 @@ impl Incoming {
             server_name: None,
             alpn: Vec::new(),
             prefers_chacha20: false,
+            observer: None,
         }
     }
 
@@ -103,6 +106,17 @@ impl Incoming {
     #[must_use]
     pub const fn remote(&self) -> std::net::SocketAddr {
         self.path.remote
+    }
+
+    /// Shows `observer` all that happens on the connection, if it is accepted.
+    pub fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.observer = Some(observer);
+    }
+
+    /// The destination of the client's very first packet, before any Retry: logs are named after it.
+    #[must_use]
+    pub fn original_dcid(&self) -> ConnectionId {
+        self.retry().map_or(self.dcid, |token| token.original_dcid)
     }
 
     /// Whether a token has shown that the client receives what is sent to its address: that of a Retry, or one that

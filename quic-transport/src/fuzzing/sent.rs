@@ -150,7 +150,7 @@ impl Model {
             .packets
             .detect_lost(self.now, &self.rtt, MAX_ACK_DELAY, &mut lost);
         let probes = lost.iter().filter(|lost| lost.packet.is_mtu_probe());
-        assert_eq!(wide(lost.len() - probes.count()), losses.count.into());
+        assert_eq!(wide(lost.len() - probes.count()), u64::from(losses.count));
         assert!(lost.is_sorted_by_key(|lost| lost.number));
         let largest = self.largest_acked.unwrap_or(0);
         let is_late = |packet: &SentPacket| packet.sent + self.rtt.loss_delay() <= self.now;

@@ -5,7 +5,7 @@
 
 use quic_common::Ecn;
 
-use crate::wire::EcnCounts;
+use crate::{observe::EcnState as State, wire::EcnCounts};
 
 /// Packets that are marked before anything is known (RFC 9000, 13.4.2).
 const TESTING_PACKETS: u64 = 10;
@@ -27,15 +27,6 @@ pub(crate) struct EcnValidation {
     sent: u64,
     acked: u64,
     lost: u64,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Testing,
-    /// Enough packets have been marked to tell from the answer.
-    Unknown,
-    Capable,
-    Failed,
 }
 
 impl EcnSpace {
@@ -141,6 +132,11 @@ impl EcnValidation {
             }
         }
         ce > 0
+    }
+
+    /// What is known so far.
+    pub(crate) const fn state(&self) -> State {
+        self.state
     }
 
     /// Whether marks are known to arrive.

@@ -36,6 +36,8 @@ pub(crate) struct Session {
     /// Transport parameters that a session to be resumed has brought along: those of an earlier connection, which
     /// rustls shows until it has read the server's.
     remembered: Option<Box<[u8]>>,
+    /// Our own transport parameters.
+    parameters: Box<[u8]>,
 }
 
 /// Keys that became available.
@@ -68,7 +70,13 @@ impl Session {
         tls.key_log = Arc::<SecretLog>::clone(&log);
         let tls = ClientConnection::new(Arc::new(tls), QUIC, name, parameters.to_vec())
             .map_err(|error| ApiError::Tls(failure::reason(&error)))?;
-        Ok(Self::new(tls.into(), log, Side::Client, version))
+        Ok(Self::new(
+            tls.into(),
+            log,
+            Side::Client,
+            version,
+            parameters,
+        ))
     }
 
     /// Answers a handshake; `parameters` are our transport parameters, encoded, and `prefers_chacha20` is what the
@@ -89,10 +97,22 @@ impl Session {
         tls.key_log = Arc::<SecretLog>::clone(&log);
         let tls = ServerConnection::new(Arc::new(tls), QUIC, parameters.to_vec())
             .map_err(|error| ApiError::Tls(failure::reason(&error)))?;
-        Ok(Self::new(tls.into(), log, Side::Server, version))
+        Ok(Self::new(
+            tls.into(),
+            log,
+            Side::Server,
+            version,
+            parameters,
+        ))
     }
 
-    fn new(tls: Connection, log: Arc<SecretLog>, side: Side, version: Version) -> Self {
+    fn new(
+        tls: Connection,
+        log: Arc<SecretLog>,
+        side: Side,
+        version: Version,
+        parameters: &[u8],
+    ) -> Self {
         Self {
             remembered: tls.quic_transport_parameters().map(Into::into),
             tls,
@@ -101,6 +121,7 @@ impl Session {
             version,
             has_handshake_keys: false,
             hello_read: 0,
+            parameters: parameters.into(),
         }
     }
 
@@ -205,6 +226,12 @@ impl Session {
     #[must_use]
     pub(crate) fn is_resumed(&self) -> bool {
         self.state().handshake_kind() == Some(HandshakeKind::Resumed)
+    }
+
+    /// Our own transport parameters, encoded.
+    #[must_use]
+    pub(crate) fn transport_parameters(&self) -> &[u8] {
+        &self.parameters
     }
 
     /// The peer's transport parameters, encoded; not to be relied on before the handshake is complete.

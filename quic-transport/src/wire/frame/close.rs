@@ -172,7 +172,7 @@ mod tests {
             reason: &[0x80; 40],
             ..APPLICATION
         };
-        assert_eq!(close.fit(20).unwrap().reason, []);
+        assert_eq!(close.fit(20).unwrap().reason, b"");
         assert_eq!(close.fit(44), Some(close));
     }
 }
