@@ -31,7 +31,8 @@ use crate::{
     tls::TAG_LENGTH,
     transmit::{PacketWriter, SentFrame, Space, Written},
     wire::{
-        ConnectionId, Frame, Level, LongHeader, OutgoingAck, PacketKind, PacketNumber, ShortHeader, write_length,
+        ConnectionId, Frame, Level, LongHeader, OutgoingAck, PacketKind, PacketNumber, ShortHeader,
+        write_length,
     },
 };
 

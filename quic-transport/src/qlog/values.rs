@@ -162,7 +162,7 @@ pub(super) fn closed(reason: &CloseReason) -> ConnectionClosed {
         CloseReason::HandshakeTimeout => ConnectionClosedTrigger::HandshakeTimeout,
         CloseReason::StatelessReset => ConnectionClosedTrigger::StatelessReset,
         CloseReason::VersionMismatch => ConnectionClosedTrigger::VersionMismatch,
-        CloseReason::Unreachable => {
+        CloseReason::Unreachable | CloseReason::NoPath => {
             closed.reason = Some(reason.to_string());
             ConnectionClosedTrigger::Error
         }
