@@ -11,7 +11,7 @@ mod store;
 pub(crate) use pool::ChunkPool;
 pub(crate) use ranges::RangeSet;
 pub(crate) use receive::{ReceiveBuffer, TooManyPieces};
-pub(crate) use send::{Chunk, SendBuffer};
+pub(crate) use send::SendBuffer;
 pub(crate) use store::Store;
 
 /// A length as a stream offset.

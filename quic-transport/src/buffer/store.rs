@@ -27,6 +27,9 @@ impl Store {
             debug_assert!(data.is_empty(), "a write below the floor");
             return;
         }
+        if self.write_in_chunk(offset, data) {
+            return;
+        }
         if self.chunks.is_empty() && !self.write_small(offset, data, floor, pool) {
             self.enlarge(floor, pool);
         }
@@ -38,6 +41,17 @@ impl Store {
     /// Copies bytes from `offset` on into `target`; returns how many were there.
     #[inline]
     pub(crate) fn copy_to(&self, offset: u64, target: &mut [u8]) -> usize {
+        let source = self.slice(offset, target.len());
+        if source.len() == target.len() {
+            target.copy_from_slice(source);
+            return source.len();
+        }
+        self.copy_pieces(offset, target)
+    }
+
+    /// [`Self::copy_to`] for bytes that don't all lie together.
+    #[inline(never)]
+    fn copy_pieces(&self, offset: u64, target: &mut [u8]) -> usize {
         let mut copied = 0;
         let mut at = offset;
         while let Some(rest) = target.get_mut(copied..).filter(|rest| !rest.is_empty()) {
@@ -147,7 +161,23 @@ impl Store {
         pool.give_small(small);
     }
 
+    /// Writes into a chunk that is there, if the data lies in one: so does most of it.
     #[inline]
+    fn write_in_chunk(&mut self, offset: u64, data: &[u8]) -> bool {
+        let Some(position) = offset.checked_sub(self.base).map(to_length) else {
+            return false;
+        };
+        let start = position % CHUNK;
+        let Some(Some(chunk)) = self.chunks.get_mut(position / CHUNK) else {
+            return false;
+        };
+        let Some(space) = chunk.get_mut(start..start + data.len()) else {
+            return false;
+        };
+        space.copy_from_slice(data);
+        true
+    }
+
     fn write_chunks(&mut self, offset: u64, data: &[u8], pool: &mut ChunkPool) {
         let mut position = to_length(offset - self.base.min(offset));
         let mut rest = data;

@@ -206,7 +206,9 @@ impl LocalCids {
     /// Whether a packet sent to `cid` is for us.
     #[inline]
     pub(crate) fn contains(&self, cid: &ConnectionId) -> bool {
-        self.issued.iter().any(|issued| issued.cid == *cid)
+        let is_it = |issued: &Issued| issued.cid == *cid;
+        // The first is what peers use as a rule.
+        self.issued.front().is_some_and(is_it) || self.issued.iter().any(is_it)
     }
 
     /// What the router has to learn, oldest first.

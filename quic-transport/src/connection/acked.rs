@@ -12,7 +12,7 @@ use crate::{
     recovery::{Acked, SentPacket},
     tls::Phase,
     transmit::{Run, Space},
-    wire::AckFrame,
+    wire::{AckFrame, wide},
 };
 
 impl Connection {
@@ -116,10 +116,8 @@ impl Connection {
         is_newest: bool,
         now: Instant,
     ) {
-        let marked = acked.iter().filter(|acked| acked.packet.is_ect0());
-        let (count, newest) = marked.fold((0, None), |(count, newest), acked| {
-            (count + 1, newest.max(Some(acked.packet.sent)))
-        });
+        let marked = || acked.iter().filter(|acked| acked.packet.is_ect0());
+        let count = wide(marked().count());
         let Some(state) = self.spaces.get_mut(space) else {
             return;
         };
@@ -132,7 +130,7 @@ impl Connection {
             .path
             .ecn
             .on_ack(&mut state.ecn, count, ack.ecn, is_newest);
-        if let Some(newest) = newest.filter(|_| is_congested) {
+        if is_congested && let Some(newest) = marked().map(|acked| acked.packet.sent).max() {
             self.stats.congestion_events += 1;
             self.path
                 .controller

@@ -209,8 +209,8 @@ impl Connection {
             return None;
         }
         let fits = budget.window >= wide(room);
-        let wants = state.crypto.has_pending_frames()
-            || (level == Level::OneRtt && self.has_application_data());
+        let wants = (level == Level::OneRtt && self.has_application_data())
+            || state.crypto.has_pending_frames();
         if state.probes > 0 || (fits && wants) {
             return Some(Content::Everything);
         }
@@ -228,12 +228,13 @@ impl Connection {
     }
 
     fn has_application_data(&self) -> bool {
-        self.owes_handshake_done
+        // What most packets are sent for comes first.
+        self.streams.has_pending_frames()
+            || self.owes_handshake_done
             || self.new_token.is_owed()
             || self.local_cids.is_owing()
             || self.remote_cids.is_owing()
             || self.path.probing.is_owing()
-            || self.streams.has_pending_frames()
             || self.datagrams.outgoing.is_pending()
     }
 

@@ -419,7 +419,9 @@ impl Connection {
             }
         }
         if says_more {
-            crypto.write(&mut writer);
+            if crypto.has_pending_frames() {
+                crypto.write(&mut writer);
+            }
             if level == Level::OneRtt {
                 let rare = RareFrames {
                     local_cids: &mut self.local_cids,
@@ -428,7 +430,9 @@ impl Connection {
                     owes_handshake_done: &mut self.owes_handshake_done,
                     new_token: &mut self.new_token,
                 };
-                rare.write(&mut writer);
+                if rare.is_pending() {
+                    rare.write(&mut writer);
+                }
                 if self.datagrams.outgoing.is_pending() {
                     let room =
                         frames_of_packet(self.path.mtu.current(), &self.remote_cids.current());

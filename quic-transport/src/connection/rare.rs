@@ -68,6 +68,7 @@ impl NewToken {
 
 impl RareFrames<'_> {
     /// Whether any frame is owed.
+    #[inline]
     pub(super) const fn is_pending(&self) -> bool {
         *self.owes_handshake_done
             || self.new_token.is_owed
@@ -77,10 +78,8 @@ impl RareFrames<'_> {
     }
 
     /// Writes what is owed, as far as it fits.
+    #[inline(never)] // Hardly any packet has such frames.
     pub(super) fn write(self, writer: &mut PacketWriter<'_>) {
-        if !self.is_pending() {
-            return;
-        }
         // The first packet on a new path has room for little.
         if self.path.probing.is_owing() {
             self.path.probing.write(writer);

@@ -1,12 +1,13 @@
 //! Frames for the peer: what is owed first, as it is now, then stream data by priority until the packet is full.
 
 use super::priority::NEW_LANES;
+use super::send::Offer;
 use super::streams::{Streams, place};
 use super::table::Slot;
 use crate::buffer::{to_length, to_offset};
 use crate::limits::LEAST_FRAGMENT;
 use crate::transmit::{PacketWriter, SentFrame};
-use crate::wire::{Direction, Encode as _, Frame, StreamHeader};
+use crate::wire::{Direction, Encode as _, Frame, StreamHeader, StreamId};
 
 /// What a stream may owe the peer besides data.
 pub(super) mod owed {
@@ -70,32 +71,26 @@ impl Streams {
             self.scheduled.remove(slot);
             return Room::Left;
         };
-        let (offset, available) = send.next(credit);
-        let fin = send.ends_with(offset, available);
-        let Some((header, length)) = fit(packet, id, offset, available, fin) else {
+        let offer = send.offer(credit);
+        let Some((header, length)) = fit(packet, id, offer) else {
             return Room::Full;
         };
-        let piece = send.take(length);
-        debug_assert_eq!(
-            (piece.offset, piece.length, piece.fin),
-            (offset, length, header.fin),
-            "the header tells what was taken"
-        );
+        send.take(offer, length, header.fin);
         let record = SentFrame::Stream {
             id,
-            offset,
+            offset: offer.offset,
             length: u32::try_from(length).unwrap_or(u32::MAX),
             fin: header.fin,
         };
-        let Some(space) = packet.data_frame(&header, length, record) else {
+        let Some(space) = packet.fitted_frame(&header, length, record) else {
             debug_assert!(false, "a frame that was fitted does not fit");
             return Room::Full;
         };
-        send.buffer.copy_to(offset, space);
+        send.buffer.copy_to(offer.offset, space);
         let incremental = send.priority.is_incremental();
         let waiting = send.waiting;
         let next = send.demand().map(|demand| send.priority.lane(demand));
-        if piece.new {
+        if offer.new {
             self.credit.take(to_offset(length));
             self.in_flight = self.in_flight.saturating_add(to_offset(length));
         }
@@ -223,13 +218,13 @@ impl Streams {
 ///
 /// `None` when it isn't worth it: a packet's last bytes are no place for a splinter of what would fill the next one.
 #[inline]
-fn fit(
-    packet: &mut PacketWriter<'_>,
-    id: crate::wire::StreamId,
-    offset: u64,
-    available: usize,
-    fin: bool,
-) -> Option<(StreamHeader, usize)> {
+fn fit(packet: &mut PacketWriter<'_>, id: StreamId, offer: Offer) -> Option<(StreamHeader, usize)> {
+    let Offer {
+        offset,
+        length: available,
+        fin,
+        ..
+    } = offer;
     let room = packet.remaining();
     let (header, length) = StreamHeader::fit(id, offset, room, available, fin)?;
     if length == available {

@@ -2,7 +2,7 @@
 
 use super::priority::{Demand, Priority};
 use super::send_state::{SendEvent, SendState};
-use crate::buffer::{Chunk, ChunkPool, SendBuffer, to_length, to_offset};
+use crate::buffer::{ChunkPool, SendBuffer, to_length, to_offset};
 use crate::error::StreamError;
 use crate::flow::SendCredit;
 use crate::limits::{LEAST_BACKLOG, LEAST_FRAGMENT};
@@ -31,13 +31,14 @@ pub(super) enum ResetCause {
     Stopped,
 }
 
-/// A part of the stream that goes into a packet.
+/// The part of the stream that is to be sent next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct Offer {
     pub(super) offset: u64,
     pub(super) length: usize,
-    /// Whether it was never sent before, and so used credit.
+    /// Whether it was never sent before, and so uses credit.
     pub(super) new: bool,
+    /// Whether the FIN follows it.
     pub(super) fin: bool,
 }
 
@@ -117,58 +118,42 @@ impl SendStream {
         self.buffer.unsent() > 0 && self.credit.available() == 0 && self.state.is_sending()
     }
 
-    /// What would be sent next: its offset, and how much there is, of which `credit` bytes may be new.
+    /// What would be sent next: lost bytes, or new ones, of which there may be `credit`.
     #[inline]
-    pub(super) fn next(&self, credit: u64) -> (u64, usize) {
-        if let Some(lost) = self.buffer.first_lost() {
-            return (lost.start, to_length(lost.end - lost.start));
-        }
-        let new = self
-            .buffer
-            .unsent()
-            .min(self.credit.available())
-            .min(credit);
-        (self.buffer.sent(), to_length(new))
-    }
-
-    /// Takes `length` bytes of what [`Self::next`] told, and the FIN if it follows them.
-    #[inline]
-    pub(super) fn take(&mut self, length: usize) -> Piece {
-        let (chunk, new) = if self.buffer.has_lost() {
-            (self.buffer.take_lost(length), false)
-        } else {
-            (self.buffer.take_new(length), true)
+    pub(super) fn offer(&self, credit: u64) -> Offer {
+        let new = || {
+            let credit = self.credit.available().min(credit);
+            let start = self.buffer.sent();
+            (start..start + self.buffer.unsent().min(credit), true)
         };
-        let Chunk { offset, length } = chunk.unwrap_or_else(|| Chunk {
-            offset: self.buffer.sent(),
-            length: 0,
-        });
-        let end = offset.saturating_add(to_offset(length));
-        if new {
-            self.credit.take(to_offset(length));
-        }
-        let fin = self.fin != Fin::Open && end == self.buffer.end();
-        let event = if fin {
-            if self.fin != Fin::Acked {
-                self.fin = Fin::Sent;
-            }
-            SendEvent::Fin
-        } else {
-            SendEvent::Data
-        };
-        self.step(event);
-        Piece {
-            offset,
-            length,
+        let lost = self.buffer.first_lost();
+        let (range, new) = lost.map_or_else(new, |lost| (lost, false));
+        Offer {
+            offset: range.start,
+            length: to_length(range.end - range.start),
             new,
-            fin,
+            fin: self.fin != Fin::Open && range.end == self.buffer.end(),
         }
     }
 
-    /// The FIN that [`Self::take`] would add to `length` bytes from `offset`.
+    /// Takes `length` bytes of an offer, and the FIN if `fin` says so, which only the whole offer may.
     #[inline]
-    pub(super) fn ends_with(&self, offset: u64, length: usize) -> bool {
-        self.fin != Fin::Open && offset.saturating_add(to_offset(length)) == self.buffer.end()
+    pub(super) fn take(&mut self, offer: Offer, length: usize, fin: bool) {
+        debug_assert!(length == offer.length || !fin, "a FIN before the end");
+        let chunk = if offer.new {
+            self.credit.take(to_offset(length));
+            self.buffer.take_new(length)
+        } else {
+            self.buffer.take_lost(length)
+        };
+        debug_assert!(
+            chunk.is_none_or(|chunk| (chunk.offset, chunk.length) == (offer.offset, length)),
+            "what was offered is taken"
+        );
+        if fin && self.fin != Fin::Acked {
+            self.fin = Fin::Sent;
+        }
+        self.step(if fin { SendEvent::Fin } else { SendEvent::Data });
     }
 
     /// The application has written everything.

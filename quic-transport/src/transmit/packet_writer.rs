@@ -89,6 +89,17 @@ impl<'a> PacketWriter<'a> {
         if header.size().checked_add(length)? > self.writer.remaining() {
             return None;
         }
+        self.fitted_frame(header, length, record)
+    }
+
+    /// [`Self::data_frame`] for a header that was made to fit into what remains, so that nobody asks for its size again.
+    #[inline]
+    pub(crate) fn fitted_frame(
+        &mut self,
+        header: &impl Encode,
+        length: usize,
+        record: SentFrame,
+    ) -> Option<&mut [u8]> {
         header.encode(&mut self.writer);
         self.ack_eliciting |= record.is_ack_eliciting();
         self.log.push(record);
