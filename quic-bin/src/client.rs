@@ -182,14 +182,15 @@ fn try_each(
     for (address, left) in addresses.iter().zip((1..=addresses.len()).rev()) {
         let remaining = deadline.saturating_duration_since(Instant::now());
         let share = remaining / u32::try_from(left).unwrap_or(u32::MAX);
-        let config = Config {
+        let config = arguments.extensions.apply(Config {
+            split_client_hello: arguments.split_client_hello,
             versions: arguments.quic_versions,
             first_version: arguments.first_version,
             handshake_timeout: share.max(SHORTEST_WAIT),
             idle_timeout: arguments.timeout,
             keep_alive: arguments.keep_alive(),
             ..Config::default()
-        };
+        });
         let mut download = Download::with_config(
             *address,
             server.host(),

@@ -14,7 +14,7 @@ use quic_udp::Datagrams;
 use crate::{
     alpn::Alpn,
     certificate::Identity,
-    cli,
+    cli::{self, Extensions},
     event_loop::{Output, Protocol, SocketId},
     failure::Failure,
     limits::{GOODBYE, MAX_LOOPBACK_DATAGRAM, SERVER_STREAMS},
@@ -47,6 +47,8 @@ pub struct Settings {
     pub forbids_migration: bool,
     /// Where each connection is logged, if it is to be.
     pub qlog: Option<QlogFiles>,
+    /// What it does without.
+    pub extensions: Extensions,
 }
 
 impl Default for Settings {
@@ -59,6 +61,7 @@ impl Default for Settings {
             preferred: Vec::new(),
             forbids_migration: false,
             qlog: None,
+            extensions: Extensions::default(),
         }
     }
 }
@@ -66,11 +69,11 @@ impl Default for Settings {
 impl Settings {
     /// The settings for all connections.
     fn config(&self) -> Config {
-        let mut config = Config {
+        let mut config = self.extensions.apply(Config {
             max_streams_bidirectional: SERVER_STREAMS,
             disable_active_migration: self.forbids_migration,
             ..Config::default()
-        };
+        });
         for address in &self.preferred {
             match address {
                 SocketAddr::V4(v4) => config.preferred_v4 = Some(*v4),
@@ -90,6 +93,7 @@ impl TryFrom<&cli::Server> for Settings {
             versions: arguments.quic_versions,
             forbids_migration: arguments.no_migration,
             qlog: QlogFiles::new(arguments.qlog_dir.as_deref())?,
+            extensions: arguments.extensions,
             ..Self::default()
         };
         if arguments.retry {
@@ -194,6 +198,7 @@ impl Shared {
         let mut config = EndpointConfig::new(&mut random);
         config.retry = self.settings.retry;
         config.versions = self.settings.versions;
+        config.grease = !self.settings.extensions.no_grease;
         config.share = post.share();
         config.memory /= u64::from(post.share().of());
         config.reset_key = self.reset_key.clone();

@@ -8,6 +8,7 @@ use std::{
 use quic_common::MAX_VARINT;
 
 use crate::{
+    ack::MIN_ACK_DELAY,
     congestion::CongestionControl,
     datagram::DatagramSettings,
     flow::WindowSize,
@@ -59,6 +60,18 @@ pub struct Config {
     pub max_streams_unidirectional: u64,
     /// The longest that an acknowledgement is held back; under 2^14 ms.
     pub max_ack_delay: Duration,
+    /// Whether acknowledgments are asked for less often where the peer can be asked, and the peer may ask us
+    /// (draft-ietf-quic-ack-frequency-14).
+    pub ack_frequency: bool,
+    /// Whether bits and parameters that mean nothing are set at random, so that nobody comes to rely on them, and the peer
+    /// may do the same (RFC 9287).
+    pub grease: bool,
+    /// Whether the network may see the round-trip time in the spin bit (RFC 9000, 17.4); on one in 16 connections it can't
+    /// anyway.
+    pub spin_bit: bool,
+    /// Whether a client's ClientHello is cut in the middle of the server's name and sent the wrong way round, so that only
+    /// who puts it together can read the name.
+    pub split_client_hello: bool,
     /// The path MTU that is probed for, in bytes of UDP payload, 1200 to 65507.
     pub max_datagram: u16,
     /// The round-trip time that is assumed before one is measured.
@@ -101,6 +114,10 @@ impl Default for Config {
             max_streams_bidirectional: 100,
             max_streams_unidirectional: 100,
             max_ack_delay: Duration::from_millis(25),
+            ack_frequency: true,
+            grease: true,
+            spin_bit: true,
+            split_client_hello: false,
             max_datagram: 1452,
             initial_rtt: Duration::from_millis(333),
             congestion: CongestionControl::Cubic,
@@ -153,6 +170,16 @@ impl Config {
             self.versions.iter().next()
         };
         self.first_version.or(usual).unwrap_or(Version::V1)
+    }
+
+    /// The shortest delay of acknowledgments that the peer can ask for, if it can.
+    pub(crate) fn least_ack_delay(&self) -> Option<Duration> {
+        let least = if self.max_ack_delay < MIN_ACK_DELAY {
+            Duration::ZERO
+        } else {
+            MIN_ACK_DELAY
+        };
+        self.ack_frequency.then_some(least)
     }
 
     /// What the streams need to know.
@@ -272,6 +299,18 @@ mod tests {
     #[test]
     fn the_defaults_are_valid() {
         assert_eq!(Config::default().validate(), Ok(()));
+    }
+
+    /// draft-ietf-quic-ack-frequency-14, 3: min_ack_delay MUST NOT be greater than max_ack_delay.
+    #[test]
+    fn the_least_ack_delay_is_within_the_most() {
+        let mut config = Config::default();
+        assert_eq!(config.least_ack_delay(), Some(Duration::from_millis(1)));
+        config.max_ack_delay = Duration::from_micros(200);
+        // Told in milliseconds, that is none.
+        assert_eq!(config.least_ack_delay(), Some(Duration::ZERO));
+        config.ack_frequency = false;
+        assert_eq!(config.least_ack_delay(), None);
     }
 
     #[test]

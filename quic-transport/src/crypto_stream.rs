@@ -14,8 +14,18 @@ use crate::wire::{CryptoHeader, Frame, TransportErrorCode as Code};
 pub(crate) struct CryptoStream {
     send: SendBuffer,
     receive: ReceiveBuffer,
+    /// What is sent last, at the beginning of the stream.
+    last: Last,
     /// Handshakes are short: spare buffers are not shared with the streams.
     pool: ChunkPool,
+}
+
+/// The beginning of the stream, if the rest goes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Last {
+    /// Its length; 0 when the stream is sent in order.
+    length: u64,
+    is_held_back: bool,
 }
 
 impl CryptoStream {
@@ -57,10 +67,26 @@ impl CryptoStream {
         self.send.write(data, &mut self.pool);
     }
 
+    /// What TLS has given, if nothing of it has been sent.
+    pub(crate) fn unsent(&self) -> Vec<u8> {
+        let mut bytes = vec![0; to_length(self.send.unsent())];
+        self.send.copy_to(self.send.sent(), &mut bytes);
+        bytes
+    }
+
+    /// Sends the first `length` bytes after all others; nothing has been sent yet.
+    pub(crate) fn send_last(&mut self, length: usize) {
+        let chunk = self.send.take_new(length);
+        self.last = Last {
+            length: chunk.map_or(0, |chunk| to_offset(chunk.length)),
+            is_held_back: chunk.is_some(),
+        };
+    }
+
     /// Whether [`Self::write`] would write anything.
     #[inline]
     pub(crate) fn has_pending_frames(&self) -> bool {
-        self.send.has_lost() || self.send.unsent() > 0
+        self.send.has_lost() || self.send.unsent() > 0 || self.last.is_held_back
     }
 
     /// Whether everything sent has arrived.
@@ -72,6 +98,10 @@ impl CryptoStream {
     /// Writes what fits, lost data first.
     pub(crate) fn write(&mut self, packet: &mut PacketWriter<'_>) {
         while self.has_pending_frames() {
+            if !self.send.has_lost() && self.send.unsent() == 0 {
+                self.last.is_held_back = false;
+                self.send.on_lost(0..self.last.length);
+            }
             let (offset, available, lost) = self.send.first_lost().map_or_else(
                 || (self.send.sent(), self.send.unsent(), false),
                 |lost| (lost.start, lost.end - lost.start, true),
@@ -114,7 +144,8 @@ impl CryptoStream {
 
     /// Sends everything that has not been acknowledged once more, as after a Retry or to probe.
     pub(crate) fn resend(&mut self) {
-        self.send.on_lost(0..self.send.sent());
+        self.last.is_held_back = self.last.length > 0;
+        self.send.on_lost(self.last.length..self.send.sent());
     }
 }
 

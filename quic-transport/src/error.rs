@@ -162,6 +162,8 @@ pub enum StreamError {
         /// The peer's application code.
         code: u64,
     },
+    /// The peer doesn't know an extension that this takes.
+    Unsupported,
 }
 
 impl std::fmt::Display for StreamError {
@@ -171,6 +173,7 @@ impl std::fmt::Display for StreamError {
             Self::WrongDirection => f.write_str("the stream goes the other way only"),
             Self::Finished => f.write_str("the stream has been finished"),
             Self::Reset { code } => write!(f, "the peer reset the stream with code {code:#x}"),
+            Self::Unsupported => f.write_str("the peer doesn't know how"),
             Self::Stopped { code } => write!(f, "the peer stopped the stream with code {code:#x}"),
         }
     }

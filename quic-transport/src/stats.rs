@@ -36,6 +36,10 @@ pub struct Stats {
     pub acks_sent: u64,
     /// ACK frames received.
     pub acks_received: u64,
+    /// ACK_FREQUENCY frames sent, which ask for fewer.
+    pub ack_requests_sent: u64,
+    /// ACK_FREQUENCY and IMMEDIATE_ACK frames received.
+    pub ack_requests_received: u64,
     /// DATAGRAM frames: the application's own datagrams.
     pub datagram_frames: DatagramStats,
     /// From the first packet to the end of the handshake.

@@ -172,7 +172,7 @@ fn marks_are_reported() {
 fn nothing_of_a_broken_packet_is_acknowledged() {
     let mut pair = quiet();
     let number = pair.client.next_number(Level::OneRtt);
-    let broken = [frames::stream(0, 0, b"data", true), vec![0x1f]].concat();
+    let broken = [frames::stream(0, 0, b"data", true), vec![0x21]].concat();
     pair.client.send(Level::OneRtt, &broken);
     pair.run(SECOND);
     assert!(pair.client.close_code().is_some());

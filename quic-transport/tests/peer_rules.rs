@@ -265,7 +265,7 @@ fn frames_of_a_server_are_an_error_from_a_client() {
 #[test]
 fn what_is_no_frame_is_an_error() {
     let cases = [
-        (vec![0x1f], FRAME_ENCODING),
+        (vec![0x21], FRAME_ENCODING),
         (frames::varint(0x4000), FRAME_ENCODING),
         (frames::long_varint(1, 2), PROTOCOL),
         (vec![0x40], FRAME_ENCODING),

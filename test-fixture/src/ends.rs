@@ -150,6 +150,7 @@ impl<A: Application + Default> Server<A> {
             retry: settings.retry,
             versions: settings.versions,
             cid_length: settings.server.cid_length,
+            grease: settings.server.grease,
             clock: tls::WallClock::manual(WALL_CLOCK),
             ..EndpointConfig::new(&mut random)
         };

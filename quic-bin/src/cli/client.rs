@@ -6,6 +6,7 @@ use clap::{CommandFactory as _, Parser, error::ErrorKind};
 
 use quic_transport::{Version, Versions};
 
+use super::extensions::Extensions;
 use super::values::{Cipher, Upload, byte_count, timeout, version, versions};
 use crate::{alpn::Alpn, certificate::Fingerprint, roaming::Plan, url::Target};
 
@@ -76,6 +77,14 @@ pub struct Client {
     /// Write a qlog file for each connection into this directory; the variable QLOGDIR does the same.
     #[arg(long, value_name = "DIR", requires = "urls")]
     pub qlog_dir: Option<PathBuf>,
+
+    /// What it does without.
+    #[command(flatten)]
+    pub extensions: Extensions,
+
+    /// Cut the first message in the middle of the server's name and send it the wrong way round.
+    #[arg(long, requires = "urls")]
+    pub split_client_hello: bool,
 
     /// Give up when the server has been silent for this long.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = timeout)]

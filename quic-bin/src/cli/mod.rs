@@ -2,6 +2,7 @@
 //!
 //! A command line that makes no sense ends the program with code 2 and says why; all other failures end it with 1.
 
+mod extensions;
 mod client;
 mod server;
 mod values;
@@ -9,6 +10,7 @@ mod values;
 use std::{io::Write as _, process::ExitCode};
 
 pub use client::{Client, Trust};
+pub use extensions::Extensions;
 pub use server::{Server, generated_length};
 pub use values::{Cipher, Upload};
 

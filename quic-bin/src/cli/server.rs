@@ -5,6 +5,7 @@ use std::{net::SocketAddr, num::NonZero, path::PathBuf, thread};
 use clap::{ArgGroup, CommandFactory as _, Parser, error::ErrorKind, value_parser};
 use quic_transport::Versions;
 
+use super::extensions::Extensions;
 use super::values::{Cipher, versions};
 use crate::{alpn::Alpn, limits::MAX_THREADS};
 
@@ -76,6 +77,10 @@ pub struct Server {
     /// Accept only this cipher suite.
     #[arg(long, value_name = "NAME")]
     pub cipher: Option<Cipher>,
+
+    /// What it does without.
+    #[command(flatten)]
+    pub extensions: Extensions,
 }
 
 impl Server {

@@ -2,6 +2,10 @@
 
 mod duplicates;
 mod ranges;
+mod frequency;
 mod received;
+mod requests;
 
+pub(crate) use frequency::{Frequency, MIN_ACK_DELAY};
 pub(crate) use received::ReceivedPackets;
+pub(crate) use requests::{AckRequests, Situation};

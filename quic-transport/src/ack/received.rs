@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use quic_common::Ecn;
 
 use super::duplicates::Duplicates;
+use super::frequency::Frequency;
 use super::ranges::Ranges;
-use crate::limits::ACK_RANGES_SENT;
+use crate::limits::{ACK_RANGES_SENT, DUPLICATE_WINDOW};
 use crate::transmit::Space;
 use crate::wire::EcnCounts;
 
@@ -29,6 +30,8 @@ pub(crate) struct ReceivedPackets {
     unacknowledged: u32,
     due: Due,
     policy: Policy,
+    /// What the peer has asked for instead of the policy.
+    asked: Option<Asked>,
 }
 
 /// When an ACK is owed.
@@ -44,6 +47,21 @@ struct Policy {
     immediate: bool,
     threshold: u32,
     max_delay: Duration,
+}
+
+/// What the peer has asked for, and what its conditions are computed from
+/// (draft-ietf-quic-ack-frequency-14, 6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Asked {
+    frequency: Frequency,
+    /// Every number below has been received, or has been reported as missing.
+    missing_from: u64,
+    /// What the last ACK frame acknowledged at most.
+    largest_acked: Option<u64>,
+    /// The packet before had a CE mark.
+    is_marked: bool,
+    /// Packets since the last ACK frame that came out of order or behind a gap.
+    disorder: usize,
 }
 
 impl ReceivedPackets {
@@ -63,6 +81,7 @@ impl ReceivedPackets {
                 threshold: DEFAULT_THRESHOLD,
                 max_delay: max_ack_delay,
             },
+            asked: None,
         }
     }
 
@@ -96,11 +115,15 @@ impl ReceivedPackets {
             number < self.eliciting_end || (number > expected && self.eliciting_end > 0);
         self.eliciting_end = self.eliciting_end.max(number.saturating_add(1));
         self.unacknowledged = self.unacknowledged.saturating_add(1);
-        if self.policy.immediate
-            || reordered
-            || ecn == Ecn::Ce
-            || self.unacknowledged >= self.policy.threshold
-        {
+        let is_due = if self.asked.is_none() {
+            self.policy.immediate
+                || reordered
+                || ecn == Ecn::Ce
+                || self.unacknowledged >= self.policy.threshold
+        } else {
+            self.is_asked_for(number, reordered, ecn)
+        };
+        if is_due {
             self.due = Due::Now;
         } else if self.due == Due::Never {
             self.due = now
@@ -140,6 +163,30 @@ impl ReceivedPackets {
         self.due = Due::Now;
     }
 
+    /// The packet held as much as several: reason for an ACK, if the peer hasn't said when it wants them.
+    #[inline]
+    pub(crate) const fn on_large(&mut self) {
+        if self.asked.is_none() {
+            self.due = Due::Now;
+        }
+    }
+
+    /// The peer asks for another frequency; what is older than the last request is ignored.
+    pub(crate) fn on_frequency(&mut self, frequency: Frequency) {
+        let before = self.asked;
+        if before.is_some_and(|asked| asked.frequency.sequence >= frequency.sequence) {
+            return;
+        }
+        self.policy.max_delay = frequency.max_delay;
+        self.asked = Some(Asked {
+            frequency,
+            missing_from: before.map_or(self.eliciting_end, |asked| asked.missing_from),
+            largest_acked: before.map_or_else(|| self.largest(), |asked| asked.largest_acked),
+            is_marked: before.is_some_and(|asked| asked.is_marked),
+            disorder: 0,
+        });
+    }
+
     /// The largest number received.
     #[inline]
     pub(crate) fn largest(&self) -> Option<u64> {
@@ -164,9 +211,70 @@ impl ReceivedPackets {
 
     /// An ACK of all this was sent.
     #[inline]
-    pub(crate) const fn on_ack_sent(&mut self) {
+    pub(crate) fn on_ack_sent(&mut self) {
         self.unacknowledged = 0;
         self.due = Due::Never;
+        let largest = self.largest();
+        if let Some(asked) = &mut self.asked {
+            asked.largest_acked = largest;
+            asked.disorder = 0;
+        }
+    }
+
+    /// Whether an ack-eliciting packet is reason for an ACK at once, by what the peer has asked for
+    /// (draft-ietf-quic-ack-frequency-14, 6).
+    fn is_asked_for(&mut self, number: u64, reordered: bool, ecn: Ecn) -> bool {
+        let Some(asked) = &mut self.asked else {
+            return true;
+        };
+        let Frequency {
+            threshold,
+            reordering,
+            ..
+        } = asked.frequency;
+        // 6.3: of CE marks in a row the first counts, unless acknowledgments are frequent anyway.
+        let was_marked = std::mem::replace(&mut asked.is_marked, ecn == Ecn::Ce);
+        let is_congested = ecn == Ecn::Ce && (threshold <= 1 || !was_marked);
+        asked.disorder += usize::from(reordered);
+        if u64::from(self.unacknowledged) > threshold
+            || is_congested
+            // 6: what has been received must fit into one frame.
+            || asked.disorder >= ACK_RANGES_SENT / 2
+        {
+            return true;
+        }
+        match reordering {
+            0 => false,
+            1 => reordered,
+            _ => {
+                let late = asked
+                    .largest_acked
+                    .is_some_and(|largest| number.saturating_add(reordering) <= largest);
+                late || self.smallest_unreported(reordering).is_some_and(|missing| {
+                    let largest = self.eliciting_end.saturating_sub(1);
+                    largest.saturating_sub(missing) >= reordering
+                })
+            }
+        }
+    }
+
+    /// The smallest number below the largest received that is missing, and that no ACK frame has let the peer declare
+    /// lost.
+    fn smallest_unreported(&mut self, reordering: u64) -> Option<u64> {
+        let asked = self.asked.as_mut()?;
+        let reported = asked
+            .largest_acked
+            .and_then(|largest| largest.checked_sub(reordering));
+        let largest = self.eliciting_end.saturating_sub(1);
+        // What is too old to tell counts as received.
+        asked.missing_from = asked
+            .missing_from
+            .max(reported.map_or(0, |number| number.saturating_add(1)))
+            .max(largest.saturating_sub(DUPLICATE_WINDOW));
+        while asked.missing_from < largest && self.seen.contains(asked.missing_from) {
+            asked.missing_from += 1;
+        }
+        (asked.missing_from < largest).then_some(asked.missing_from)
     }
 
     /// Our ACK of packets up to `largest` was received: the peer needs to hear no more of those (RFC 9000, 13.2.4).
@@ -182,7 +290,7 @@ mod tests {
 
     use quic_common::Ecn;
 
-    use super::{ACK_RANGES_SENT, ReceivedPackets, Space};
+    use super::{ACK_RANGES_SENT, Frequency, ReceivedPackets, Space};
 
     const DELAY: Duration = Duration::from_millis(25);
 
@@ -204,6 +312,138 @@ mod tests {
         assert!(packets.is_due(now));
         packets.on_ack_sent();
         assert!(!packets.is_due(now + DELAY) && !packets.is_pending());
+    }
+
+    fn asked(threshold: u64, reordering: u64) -> Frequency {
+        Frequency {
+            sequence: 0,
+            threshold,
+            max_delay: 2 * DELAY,
+            reordering,
+        }
+    }
+
+    /// Which of these packets are acknowledged at once, when each ACK is sent as soon as it is due.
+    fn acknowledged(packets: &mut ReceivedPackets, numbers: &[u64], now: Instant) -> Vec<u64> {
+        let due = numbers.iter().copied().filter(|number| {
+            packets.on_packet(*number, true, Ecn::NotEct, now);
+            let is_due = packets.is_due(now);
+            if is_due {
+                packets.on_ack_sent();
+            }
+            is_due
+        });
+        due.collect()
+    }
+
+    /// draft-ietf-quic-ack-frequency-14, 4 and 6: after more than so many packets, or the delay.
+    #[test]
+    fn the_peer_says_how_many_packets_may_go_unacknowledged() {
+        for (threshold, due) in [
+            (0, vec![0, 1, 2, 3]),
+            (1, vec![1, 3]),
+            (3, vec![3]),
+            (9, vec![]),
+        ] {
+            let (mut packets, now) = received(Space::Application);
+            packets.on_frequency(asked(threshold, 1));
+            assert_eq!(acknowledged(&mut packets, &[0, 1, 2, 3], now), due);
+            if due.is_empty() {
+                assert_eq!(packets.deadline(), Some(now + 2 * DELAY));
+            }
+        }
+    }
+
+    /// draft-ietf-quic-ack-frequency-14, 4: a frame MUST be ignored unless its number is greater than the last one's.
+    #[test]
+    fn older_requests_are_ignored() {
+        let (mut packets, now) = received(Space::Application);
+        packets.on_frequency(Frequency {
+            sequence: 5,
+            ..asked(3, 1)
+        });
+        for sequence in [0, 4, 5] {
+            packets.on_frequency(Frequency {
+                sequence,
+                ..asked(0, 1)
+            });
+        }
+        assert_eq!(acknowledged(&mut packets, &[0, 1, 2, 3], now), [3]);
+        packets.on_frequency(Frequency {
+            sequence: 6,
+            ..asked(0, 1)
+        });
+        assert_eq!(acknowledged(&mut packets, &[4], now), [4]);
+    }
+
+    /// draft-ietf-quic-ack-frequency-14, 6.2: the two examples, and the thresholds 0 and 1.
+    #[test]
+    fn reordering_is_told_when_the_peer_can_act_on_it() {
+        let at_once = |reordering, numbers: &[u64]| {
+            let (mut packets, now) = received(Space::Application);
+            packets.on_frequency(asked(1000, reordering));
+            acknowledged(&mut packets, numbers, now)
+        };
+        assert_eq!(at_once(3, &[0, 1, 3, 4, 5, 8, 9, 10]), [5, 9, 10]);
+        assert_eq!(at_once(5, &[0, 1, 3, 5, 6, 7, 8, 9]), [7, 9]);
+        assert_eq!(at_once(0, &[0, 1, 9, 20, 5]), [0; 0]);
+        assert_eq!(at_once(1, &[0, 1, 3, 4, 2]), [3, 2]);
+        // What comes after it was declared lost is told at once; what comes before, is not.
+        assert_eq!(at_once(3, &[0, 4, 1, 5]), [4, 1, 5]);
+        assert_eq!(at_once(3, &[0, 2, 1, 3, 4, 5]), [0; 0]);
+    }
+
+    /// draft-ietf-quic-ack-frequency-14, 6.3: of CE marks in a row the first is told at once.
+    #[test]
+    fn a_change_to_congestion_is_told_at_once() {
+        let marks = [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ect0, Ecn::Ce];
+        for (threshold, due) in [(100, vec![1, 4]), (1, vec![1, 2, 4])] {
+            let (mut packets, now) = received(Space::Application);
+            packets.on_frequency(asked(threshold, 1));
+            let told = (0..).zip(marks).filter_map(|(number, ecn)| {
+                packets.on_packet(number, true, ecn, now);
+                let is_due = packets.is_due(now);
+                packets.on_ack_sent();
+                is_due.then_some(number)
+            });
+            assert_eq!(told.collect::<Vec<u64>>(), due);
+        }
+    }
+
+    /// draft-ietf-quic-ack-frequency-14, 6: ranges are acknowledged before there are more than a frame holds.
+    #[test]
+    fn disorder_is_told_before_it_outgrows_a_frame() {
+        let (mut packets, now) = received(Space::Application);
+        packets.on_frequency(asked(100_000, 0));
+        let numbers: Vec<u64> = (0..1000).step_by(2).collect();
+        let told = acknowledged(&mut packets, &numbers, now);
+        assert_eq!(told.len(), 499 / (ACK_RANGES_SENT / 2));
+    }
+
+    /// A peer that skips very many numbers costs no more than the window of numbers that are remembered.
+    #[test]
+    fn a_leap_in_numbers_is_cheap() {
+        let (mut packets, now) = received(Space::Application);
+        packets.on_frequency(asked(100_000, 3));
+        for power in 10..62 {
+            packets.on_packet(1 << power, true, Ecn::NotEct, now);
+            assert!(packets.is_due(now));
+            packets.on_ack_sent();
+        }
+    }
+
+    /// A large packet is acknowledged at once only if the peer has no wish.
+    #[test]
+    fn a_wish_counts_for_large_packets_too() {
+        let (mut packets, now) = received(Space::Application);
+        packets.on_packet(0, true, Ecn::NotEct, now);
+        packets.on_large();
+        assert!(packets.is_due(now));
+        packets.on_ack_sent();
+        packets.on_frequency(asked(9, 3));
+        packets.on_packet(1, true, Ecn::NotEct, now);
+        packets.on_large();
+        assert!(!packets.is_due(now));
     }
 
     /// RFC 9000, 13.2.1: the deadline is that of the first packet, and is not put off by later ones.

@@ -89,10 +89,9 @@ impl AckRequests {
             max_delay: (situation.smoothed_rtt / 4).clamp(least, self.most_delay.max(least)),
             reordering: situation.packet_threshold,
         };
-        let is_worth_it = match self.asked {
-            None => wish.threshold >= WORTH_ASKING,
-            Some(asked) => wish.differs(&asked),
-        };
+        let is_worth_it = self
+            .asked
+            .map_or(wish.threshold >= WORTH_ASKING, |asked| wish.differs(&asked));
         if is_worth_it {
             self.asked = Some(wish);
             self.asked_at = Some(now);
@@ -177,7 +176,11 @@ mod tests {
         }
     }
 
-    fn asks(requests: &mut AckRequests, now: Instant, situation: &Situation) -> Option<Frame<'static>> {
+    fn asks(
+        requests: &mut AckRequests,
+        now: Instant,
+        situation: &Situation,
+    ) -> Option<Frame<'static>> {
         requests.consider(now, situation);
         let (_, frame) = requests.owed()?;
         requests.on_sent();

@@ -106,6 +106,15 @@ impl ReceiveBuffer {
         !self.pieces.is_empty()
     }
 
+    /// Gives up what lies behind `end`, which has not been read; nothing may be put there any more.
+    pub(crate) fn truncate(&mut self, end: u64, pool: &mut ChunkPool) {
+        let others = pool.pieces.saturating_sub(self.pieces.pieces());
+        self.pieces.remove(end..u64::MAX);
+        pool.pieces = others.saturating_add(self.pieces.pieces());
+        self.contiguous = self.contiguous.min(end.max(self.read));
+        self.highest = self.highest.min(end);
+    }
+
     /// Gives all memory back; what has not been read is lost.
     pub(crate) fn discard(&mut self, pool: &mut ChunkPool) {
         self.store.free(pool);
@@ -155,6 +164,23 @@ mod tests {
         buffer.insert(0, b"11111", &mut pool).unwrap();
         buffer.insert(0, b"333333", &mut pool).unwrap();
         assert_eq!(buffer.fill(), b"112213");
+    }
+
+    #[test]
+    fn what_is_cut_off_counts_no_more() {
+        let (mut pool, mut buffer) = (ChunkPool::default(), ReceiveBuffer::default());
+        for offset in (100..1000).step_by(20) {
+            buffer.insert(offset, &[7; 10], &mut pool).unwrap();
+        }
+        buffer.truncate(205, &mut pool);
+        assert_eq!(pool.pieces, 6);
+        buffer.insert(0, &[7; 205], &mut pool).unwrap();
+        assert_eq!((buffer.contiguous(), pool.pieces), (205, 0));
+        buffer.truncate(150, &mut pool);
+        assert_eq!(buffer.readable(), 150);
+        buffer.consume(120, &mut pool);
+        buffer.truncate(50, &mut pool);
+        assert_eq!((buffer.readable(), buffer.read_offset()), (0, 120));
     }
 
     #[test]

@@ -145,6 +145,18 @@ impl SendBuffer {
         }
     }
 
+    /// Gives up what lies behind `end`, sent or not, but for what has been acknowledged in order.
+    pub(crate) fn truncate(&mut self, end: u64) {
+        let end = end.max(self.base);
+        self.end = self.end.min(end);
+        if self.next > end {
+            self.next = end;
+            self.acked.remove(end..u64::MAX);
+            self.lost.remove(end..u64::MAX);
+        }
+        // What is acknowledged out of order up to the new end counts once the bytes before it do.
+    }
+
     /// Gives all memory back; the offsets stay.
     pub(crate) fn discard(&mut self, pool: &mut ChunkPool) {
         self.store.free(pool);
@@ -172,6 +184,40 @@ mod tests {
     use quic_common::Random;
 
     use super::{Chunk, ChunkPool, SendBuffer, to_offset};
+
+    #[test]
+    fn what_is_cut_off_is_neither_sent_nor_waited_for() {
+        let (mut pool, mut buffer) = (ChunkPool::default(), SendBuffer::default());
+        buffer.write(&[7; 1000], &mut pool);
+        buffer.take_new(600);
+        assert_eq!(buffer.on_acked(0..100, &mut pool), 100);
+        assert_eq!(buffer.on_acked(400..500, &mut pool), 100);
+        buffer.on_lost(100..600);
+        assert_eq!((buffer.unacked(), buffer.unsent()), (400, 400));
+        buffer.truncate(450);
+        assert_eq!(
+            (buffer.end(), buffer.sent(), buffer.unsent()),
+            (450, 450, 0)
+        );
+        assert_eq!(buffer.unacked(), 300);
+        assert_eq!(span(buffer.take_lost(1000)), 100..400);
+        assert_eq!(buffer.take_lost(1000), None);
+        buffer.on_lost(300..600);
+        assert_eq!(span(buffer.take_lost(1000)), 300..400);
+        assert_eq!(buffer.on_acked(100..600, &mut pool), 300);
+        assert!(buffer.is_acked());
+
+        // Nothing that is acknowledged can be taken back, and what was never sent up to the end still goes out.
+        let (mut pool, mut buffer) = (ChunkPool::default(), SendBuffer::default());
+        buffer.write(&[7; 1000], &mut pool);
+        buffer.take_new(300);
+        buffer.on_acked(0..300, &mut pool);
+        buffer.truncate(400);
+        assert_eq!(span(buffer.take_new(1000)), 300..400);
+        buffer.truncate(200);
+        assert_eq!((buffer.end(), buffer.unacked()), (300, 0));
+        assert!(buffer.is_acked());
+    }
 
     fn span(chunk: Option<Chunk>) -> std::ops::Range<u64> {
         let chunk = chunk.unwrap();

@@ -41,6 +41,7 @@ impl Connection {
     pub(super) fn assemble(&mut self, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
         self.pacing_deadline = None;
         self.path.ecn.on_batch();
+        self.first_byte.draw(&mut self.random);
         let head = match self.life {
             Life::Open if !self.others.is_empty() => self
                 .assemble_aside(now, buffer)
@@ -232,6 +233,7 @@ impl Connection {
         self.streams.has_pending_frames()
             || self.owes_handshake_done
             || self.new_token.is_owed()
+            || self.ack_requests.is_owed()
             || self.local_cids.is_owing()
             || self.remote_cids.is_owing()
             || self.path.probing.is_owing()

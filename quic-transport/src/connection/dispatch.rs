@@ -6,6 +6,7 @@ use quic_common::Ecn;
 
 use super::{Connection, life::Progress, space::SpaceOf as _, unprotect::Packet};
 use crate::{
+    ack::Frequency,
     cid::NewConnectionId,
     error::Error,
     observe::{Observation, ObservedPacket},
@@ -98,7 +99,7 @@ impl Connection {
                 .on_packet(packet.number, is_ack_eliciting, ecn, now);
             // RFC 9000, 13.2.2 counts packets; one that holds as much as several is as good a reason.
             if is_ack_eliciting && packet.payload.len() >= LARGE_PACKET {
-                space.received.request();
+                space.received.on_large();
             }
         }
         self.idle.on_received(now);
@@ -143,6 +144,14 @@ impl Connection {
                 code,
                 final_size,
             } => self.streams.on_reset_stream(*id, *code, *final_size),
+            Frame::ResetStreamAt {
+                id,
+                code,
+                final_size,
+                reliable_size,
+            } => self
+                .streams
+                .on_reset_stream_at(*id, *code, *final_size, *reliable_size),
             Frame::StopSending { id, code } => self.streams.on_stop_sending(*id, *code),
             Frame::MaxData { limit } => {
                 self.streams.on_max_data(*limit);
@@ -169,12 +178,7 @@ impl Connection {
                     .incoming
                     .on_datagram(frame.frame_type(), frame.size(), data)
             }
-            // Nothing says that we know these.
-            Frame::ImmediateAck | Frame::AckFrequency { .. } | Frame::ResetStreamAt { .. } => {
-                let code = TransportErrorCode::FRAME_ENCODING_ERROR;
-                let reason = "the frame type is unknown";
-                Err(Error::new(code, frame.frame_type(), reason))
-            }
+            Frame::ImmediateAck | Frame::AckFrequency { .. } => self.on_ack_request(frame),
         }
     }
 
@@ -187,12 +191,16 @@ impl Connection {
             reset_token,
         } = *frame
         {
-            return self.remote_cids.on_new(&NewConnectionId {
+            let before = self.remote_cids.current_sequence();
+            self.remote_cids.on_new(&NewConnectionId {
                 sequence,
                 retire_prior_to,
                 cid,
                 token: reset_token,
-            });
+            })?;
+            if self.remote_cids.current_sequence() != before {
+                self.first_byte.on_new_cid(&mut self.random);
+            }
         }
         if let Frame::RetireConnectionId { sequence } = *frame {
             self.local_cids.on_retire(sequence, carrier.dcid)?;
@@ -208,6 +216,22 @@ impl Connection {
         if let Frame::PathResponse { data } = *frame {
             self.on_path_response(data, carrier.now);
         }
+        Ok(())
+    }
+
+    /// The peer asks for more or fewer acknowledgments, if it has been told that it can.
+    fn on_ack_request(&mut self, frame: &Frame<'_>) -> Result<(), Error> {
+        let Some(least) = self.config.least_ack_delay() else {
+            let code = TransportErrorCode::FRAME_ENCODING_ERROR;
+            let reason = "the frame type is unknown";
+            return Err(Error::new(code, frame.frame_type(), reason));
+        };
+        let received = &mut self.spaces.application.received;
+        match Frequency::read(frame, least)? {
+            Some(frequency) => received.on_frequency(frequency),
+            None => received.request(),
+        }
+        self.stats.ack_requests_received += 1;
         Ok(())
     }
 

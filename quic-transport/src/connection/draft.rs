@@ -31,7 +31,7 @@ use crate::{
     tls::TAG_LENGTH,
     transmit::{PacketWriter, SentFrame, Space, Written},
     wire::{
-        ConnectionId, Frame, Level, LongHeader, OutgoingAck, PacketKind, PacketNumber, ShortHeader,
+        ConnectionId, FIXED, Frame, Level, LongHeader, OutgoingAck, PacketKind, PacketNumber, ShortHeader,
         write_length,
     },
 };
@@ -252,6 +252,9 @@ impl Connection {
                 keys.local_header().protect(packet, offset, length);
             }
         } else if let Some(keys) = self.keys.of_handshake(level) {
+            if let Some(first) = packet.first_mut() {
+                *first &= !FIXED | self.first_byte.bits();
+            }
             keys.local
                 .packet
                 .seal(number, draft.opening.header_length, packet);
@@ -343,7 +346,7 @@ impl Connection {
         let (length_offset, number_offset) = if level == Level::OneRtt {
             let header = ShortHeader {
                 dcid,
-                spin: false,
+                bits: self.first_byte.bits(),
                 key_phase: self.keys.one_rtt.as_ref()?.phase(),
             };
             (None, header.write(&mut writer, number, number_length)?)
@@ -429,6 +432,9 @@ impl Connection {
                     path: &mut self.path,
                     owes_handshake_done: &mut self.owes_handshake_done,
                     new_token: &mut self.new_token,
+                    ack_requests: &mut self.ack_requests,
+                    max_ack_delay: &mut self.peer.max_ack_delay,
+                    stats: &mut self.stats,
                 };
                 if rare.is_pending() {
                     rare.write(&mut writer);
@@ -442,6 +448,10 @@ impl Connection {
                     self.streams.write(&mut writer);
                 }
             }
+        }
+        if *probes > 0 && level == Level::OneRtt && self.ack_requests.is_possible() {
+            // The answer is waited for (draft-ietf-quic-ack-frequency-14, 7).
+            writer.frame(&Frame::ImmediateAck, SentFrame::Ping);
         }
         let wants_ping = *probes > 0 || (!writer.is_empty() && sent.wants_ping());
         if wants_ping && !writer.is_ack_eliciting() {

@@ -65,7 +65,8 @@ impl Connection {
             // RFC 9000, 9: nobody moves before the handshake is confirmed, and servers never do.
             && self.is_confirmed()
             && (known.is_some() || self.side.is_server());
-        let dcid = parse_short_cid(payload, self.local_cids.length())
+        let required = self.first_byte.required();
+        let dcid = parse_short_cid(payload, self.local_cids.length(), required)
             .ok()
             .filter(|dcid| is_welcome && self.local_cids.contains(dcid));
         let Some(dcid) = dcid else {

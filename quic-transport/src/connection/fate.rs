@@ -10,6 +10,7 @@ impl Connection {
         match frame {
             SentFrame::Stream { .. }
             | SentFrame::ResetStream(_)
+            | SentFrame::ResetStreamAt { .. }
             | SentFrame::StopSending(_)
             | SentFrame::MaxData
             | SentFrame::MaxStreamData(_)
@@ -31,6 +32,11 @@ impl Connection {
                 self.remote_cids.on_retire_acked(sequence);
             }
             SentFrame::NewToken => self.new_token.on_acked(),
+            SentFrame::AckFrequency { sequence } => {
+                if let Some(delay) = self.ack_requests.on_acked(sequence) {
+                    self.peer.max_ack_delay = delay;
+                }
+            }
             SentFrame::Datagram { id } => self.datagrams.outgoing.on_acked(id),
             SentFrame::NewConnectionId { .. }
             | SentFrame::PathChallenge
@@ -46,6 +52,7 @@ impl Connection {
         match frame {
             SentFrame::Stream { .. }
             | SentFrame::ResetStream(_)
+            | SentFrame::ResetStreamAt { .. }
             | SentFrame::StopSending(_)
             | SentFrame::MaxData
             | SentFrame::MaxStreamData(_)
@@ -62,6 +69,7 @@ impl Connection {
             SentFrame::RetireConnectionId { sequence } => self.remote_cids.on_retire_lost(sequence),
             SentFrame::HandshakeDone => self.owes_handshake_done = true,
             SentFrame::NewToken => self.new_token.owe(),
+            SentFrame::AckFrequency { sequence } => self.ack_requests.on_lost(sequence),
             SentFrame::Datagram { id } => self.datagrams.outgoing.on_lost(id),
             // A response is sent once, and a challenge not again (RFC 9000, 13.3); a newer ACK or probe takes the place of
             // the lost one.

@@ -9,7 +9,7 @@ use crate::{
     event::Event,
     observe::Observation,
     stream::PeerLimits,
-    tls::NewKeys,
+    tls::{ClientHello, NewKeys},
     transmit::Space,
     wire::{Level, PacketHeader, Side, TransportErrorCode, TransportParameters},
 };
@@ -77,6 +77,22 @@ impl Connection {
             self.complete(now)?;
         }
         Ok(())
+    }
+
+    /// Sends the client's first message from the middle of the server's name on, and then its beginning.
+    pub(super) fn split_client_hello(&mut self) {
+        let Some(space) = self.spaces.get_mut(Space::Initial) else {
+            return;
+        };
+        let message = space.crypto.unsent();
+        if let Ok(Some(hello)) = ClientHello::parse(&message)
+            && let Some(name) = hello.server_name.filter(|name| name.len() > 1)
+            && let Some(at) = message
+                .windows(name.len())
+                .position(|window| window == name.as_bytes())
+        {
+            space.crypto.send_last(at + name.len() / 2);
+        }
     }
 
     /// The handshake is confirmed: the Handshake keys have done their work (RFC 9001, 4.9.2).
@@ -172,6 +188,16 @@ impl Connection {
         self.peer.max_ack_delay = parameters.max_ack_delay;
         self.peer.ack_delay_exponent = parameters.ack_delay_exponent;
         self.peer.cid_limit = parameters.active_connection_id_limit;
+        if let Some(least) = parameters
+            .min_ack_delay
+            .filter(|_| self.config.ack_frequency)
+        {
+            self.ack_requests.allow(least, parameters.max_ack_delay);
+        }
+        if parameters.grease_quic_bit && self.config.grease {
+            self.first_byte.grease();
+        }
+        self.peer.takes_reset_stream_at = parameters.reset_stream_at;
         self.idle.negotiate(parameters.max_idle_timeout);
         self.datagrams
             .outgoing

@@ -65,7 +65,8 @@ impl Connection {
     /// Nearly all datagrams hold one packet with a short header, which goes on to their end.
     #[inline]
     fn packets(&mut self, datagram: &mut [u8], ecn: Ecn, now: Instant) -> bool {
-        match parse_short_cid(datagram, self.local_cids.length()) {
+        let required = self.first_byte.required();
+        match parse_short_cid(datagram, self.local_cids.length(), required) {
             Ok(dcid) => self.short_packet(datagram, &dcid, ecn, now),
             Err(_) => self.coalesced_packets(datagram, ecn, now),
         }
@@ -113,10 +114,12 @@ impl Connection {
             rest = tail;
             // RFC 9000, 12.2: packets for another connection are not to be processed.
             let is_for_another = *first_dcid.get_or_insert(header.dcid) != header.dcid;
+            // RFC 9000, 17.2 and 17.3.1; RFC 9287, 3: unless the peer was told that it may.
+            let is_alien = header.is_fixed_bit_clear() && !self.config.grease;
             // RFC 9000, 14.1: nor are a client's Initials in small datagrams.
             let is_cheap = is_small && self.side.is_server() && header.kind == PacketKind::Initial;
-            if is_for_another || is_cheap {
-                let why = if is_cheap {
+            if is_for_another || is_alien || is_cheap {
+                let why = if is_alien || is_cheap {
                     DropReason::Invalid
                 } else {
                     DropReason::UnknownConnection

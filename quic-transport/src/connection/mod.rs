@@ -9,6 +9,7 @@
 
 mod life;
 mod idle;
+mod first_byte;
 mod versions;
 mod setup;
 mod space;
@@ -48,6 +49,7 @@ use quic_common::Random;
 
 pub use self::output::Output;
 use self::{
+    first_byte::FirstByte,
     idle::Idle,
     keys::Keys,
     life::{Life, Progress},
@@ -57,6 +59,7 @@ use self::{
 };
 pub(crate) use self::{output::Step, start::ServerStart};
 use crate::{
+    ack::AckRequests,
     cid::{LocalCids, RemoteCids},
     config::Config,
     datagram::Datagrams,
@@ -92,11 +95,13 @@ pub struct Connection {
     local_cids: LocalCids,
     remote_cids: RemoteCids,
     peer: Peer,
+    ack_requests: AckRequests,
     streams: Streams,
     datagrams: Datagrams,
     /// Receive windows grow when they are used fast; not while memory is short.
     may_grow: bool,
     idle: Idle,
+    first_byte: FirstByte,
     /// When the keys of the phase before the current one go away.
     drop_old_keys_at: Option<Instant>,
     owes_handshake_done: bool,

@@ -1,8 +1,12 @@
 //! The frames that hardly any packet has: written before the streams, and cheap to be found missing.
 
+use std::time::Duration;
+
 use crate::{
+    ack::AckRequests,
     cid::{LocalCids, RemoteCids},
     path::Path,
+    stats::Stats,
     transmit::{PacketWriter, SentFrame},
     wire::Frame,
 };
@@ -14,6 +18,10 @@ pub(super) struct RareFrames<'c> {
     pub(super) path: &'c mut Path,
     pub(super) owes_handshake_done: &'c mut bool,
     pub(super) new_token: &'c mut NewToken,
+    pub(super) ack_requests: &'c mut AckRequests,
+    /// What the peer's acknowledgments may be delayed by.
+    pub(super) max_ack_delay: &'c mut Duration,
+    pub(super) stats: &'c mut Stats,
 }
 
 /// The token that a server gives to its client, until it has arrived.
@@ -72,6 +80,7 @@ impl RareFrames<'_> {
     pub(super) const fn is_pending(&self) -> bool {
         *self.owes_handshake_done
             || self.new_token.is_owed
+            || self.ack_requests.is_owed()
             || self.local_cids.is_owing()
             || self.remote_cids.is_owing()
             || self.path.probing.is_owing()
@@ -93,6 +102,14 @@ impl RareFrames<'_> {
             && let Some(token) = &self.new_token.token
         {
             self.new_token.is_owed = !writer.frame(&Frame::NewToken { token }, SentFrame::NewToken);
+        }
+        if let Some((sequence, frame)) = self.ack_requests.owed()
+            && writer.frame(&frame, SentFrame::AckFrequency { sequence })
+        {
+            // The longer delay counts until the frame is acknowledged (draft-ietf-quic-ack-frequency-14, 7).
+            let delay = self.ack_requests.on_sent();
+            *self.max_ack_delay = delay.max(*self.max_ack_delay);
+            self.stats.ack_requests_sent += 1;
         }
         while let Some((sequence, frame)) = self.local_cids.owed() {
             if !writer.frame(&frame, SentFrame::NewConnectionId { sequence }) {

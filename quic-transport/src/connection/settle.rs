@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::Connection;
 use crate::{
+    ack::Situation,
     congestion::Congestion,
     error::Error,
     observe::Observation,
@@ -28,10 +29,28 @@ impl Connection {
                 self.detect_lost(space, now);
             }
             self.path.controller.settle(now, self.path.rtt.smoothed());
+            self.consider_acks(now);
         }
         // The application may have read since the last datagram came: credit is due for that too. Windows follow the
         // smallest RTT: a window that made the path's queues fill would otherwise find reason to grow in that.
         self.streams.settle(now, self.path.rtt.min(), self.may_grow);
+    }
+
+    /// Asks the peer for as many acknowledgments as the window needs now, if it can be asked.
+    fn consider_acks(&mut self, now: Instant) {
+        if !self.ack_requests.is_possible() || !self.is_confirmed() {
+            return;
+        }
+        let datagram = u64::from(self.path.mtu.current()).max(1);
+        self.ack_requests.consider(
+            now,
+            &Situation {
+                smoothed_rtt: self.path.rtt.smoothed(),
+                window: self.path.controller.window() / datagram,
+                is_slow_start: self.path.controller.is_slow_start(),
+                packet_threshold: self.spaces.application.sent.packet_threshold(),
+            },
+        );
     }
 
     /// Finds the packets of a space that are lost by now, and sends again what they carried.

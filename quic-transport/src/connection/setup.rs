@@ -75,6 +75,8 @@ pub(super) struct Peer {
     pub(super) max_udp_payload: u64,
     /// We are not to send from another address (RFC 9000, 18.2).
     pub(super) forbids_migration: bool,
+    /// It takes RESET_STREAM_AT frames.
+    pub(super) takes_reset_stream_at: bool,
 }
 
 impl Default for Peer {
@@ -85,6 +87,7 @@ impl Default for Peer {
             cid_limit: 2,
             max_udp_payload: u64::MAX,
             forbids_migration: false,
+            takes_reset_stream_at: false,
         }
     }
 }

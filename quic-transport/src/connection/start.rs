@@ -6,6 +6,7 @@ use quic_common::{Random, Share};
 
 use super::{
     Connection, Scratch,
+    first_byte::FirstByte,
     idle::Idle,
     keys::Keys,
     life::{Life, Progress},
@@ -16,6 +17,7 @@ use super::{
     versions::{Beginning, Negotiation},
 };
 use crate::{
+    ack::AckRequests,
     cid::{LocalCids, RemoteCids},
     config::Config,
     datagram::Datagrams,
@@ -124,6 +126,9 @@ impl Connection {
         connection
             .drive_tls(now)
             .map_err(|error| ApiError::Tls(error.reason))?;
+        if config.split_client_hello {
+            connection.split_client_hello();
+        }
         Ok(connection)
     }
 
@@ -215,10 +220,12 @@ impl Connection {
             local_cids,
             remote_cids: RemoteCids::new(peer_cid),
             peer: Peer::default(),
+            ack_requests: AckRequests::default(),
             streams: Streams::new(side, config.streams()),
             datagrams: Datagrams::new(&config.datagrams),
             may_grow: true,
             idle: Idle::new(config.idle_timeout, now),
+            first_byte: FirstByte::new(side, config.spin_bit, config.grease, &mut random),
             drop_old_keys_at: None,
             owes_handshake_done: false,
             new_token: NewToken::default(),
@@ -248,6 +255,9 @@ fn parameters(config: &Config, cid: ConnectionId) -> TransportParameters {
         max_ack_delay: config.max_ack_delay,
         active_connection_id_limit: ACTIVE_CIDS,
         initial_scid: Some(cid),
+        reset_stream_at: true,
+        grease_quic_bit: config.grease,
+        min_ack_delay: config.least_ack_delay(),
         max_datagram_frame_size: config.datagrams.max_frame_size.into(),
         disable_active_migration: config.disable_active_migration,
         ..TransportParameters::default()

@@ -46,6 +46,27 @@ impl Connection {
         self.streams.reset(id, code)
     }
 
+    /// Gives up the sending part of a stream, but for its first `reliable_size` bytes of those that
+    /// [`Connection::stream_send`] took: these are delivered before the peer's application hears of the reset
+    /// (draft-ietf-quic-reliable-stream-reset-10). It may be done again with a smaller size; the code of the first time
+    /// stands.
+    ///
+    /// # Errors
+    ///
+    /// When the stream is unknown, goes the other way, has ended or was given up with fewer bytes, or when the peer doesn't
+    /// know how.
+    pub fn reset_at(
+        &mut self,
+        id: StreamId,
+        code: u64,
+        reliable_size: u64,
+    ) -> Result<(), StreamError> {
+        if reliable_size > 0 && !self.peer.takes_reset_stream_at {
+            return Err(StreamError::Unsupported);
+        }
+        self.streams.reset_at(id, code, reliable_size)
+    }
+
     /// Asks the peer to stop sending on a stream; what has arrived is thrown away (RFC 9000, 3.5).
     ///
     /// # Errors

@@ -94,6 +94,7 @@ impl Connection {
             )
         };
         self.remote_cids.select(cid);
+        self.first_byte.on_new_cid(&mut self.random);
         self.others.push(previous);
         self.spaces.application.sent.on_path_change(id);
         self.timer.reset();

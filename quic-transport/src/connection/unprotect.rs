@@ -96,6 +96,12 @@ impl Connection {
             }
             Err(tls::NotOpened::Invalid(error)) => return Opened::Not(Unprocessed::Broken(error)),
         };
+        if received
+            .largest()
+            .is_none_or(|newest| unmasked.number > newest)
+        {
+            self.first_byte.on_newest(unmasked.first);
+        }
         if opened.phase != Phase::Current {
             self.on_other_phase(opened.phase, now);
         }

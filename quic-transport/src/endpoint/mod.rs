@@ -75,6 +75,8 @@ pub struct EndpointConfig {
     pub memory: u64,
     /// Whether clients are given a token that spares them a Retry next time (RFC 9000, 8.1.3).
     pub new_tokens: bool,
+    /// Whether a client's first packet may have a clear fixed bit: what `Config::grease` says of the others (RFC 9287).
+    pub grease: bool,
     /// The time that tokens are dated with.
     pub clock: WallClock,
 }
@@ -92,6 +94,7 @@ impl EndpointConfig {
             token_key: TokenKey::new(random.array()),
             memory: ENDPOINT_MEMORY,
             new_tokens: true,
+            grease: true,
             clock: WallClock::system(),
         }
     }

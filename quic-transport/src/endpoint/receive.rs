@@ -67,6 +67,11 @@ impl<A: Application> Endpoint<A> {
             self.stats.dropped += 1;
             return;
         }
+        // RFC 9000, 17.2; RFC 9287, 3: unless clients are told that they may.
+        if header.is_fixed_bit_clear() && !self.config.grease {
+            self.stats.dropped += 1;
+            return;
+        }
         self.replies.refill(now);
         let length = datagram.payload.len();
         // A version that is known and not spoken is as good as an unknown one.

@@ -36,7 +36,7 @@ pub fn headers(bytes: &[u8]) {
                 write_again(&header, rest);
             }
             PacketKind::Short => {
-                assert_eq!(parse_short_cid(rest, cid_length), Ok(header.dcid));
+                assert_eq!(parse_short_cid(rest, cid_length, 0), Ok(header.dcid));
                 assert_eq!(header.dcid.len(), cid_length);
             }
             PacketKind::Unsupported => {}

@@ -412,6 +412,11 @@ impl SentPackets {
         self.base.saturating_add(index(self.slots.len()))
     }
 
+    /// After how many later packets one is declared lost (RFC 9002, 6.1.1).
+    pub(crate) const fn packet_threshold(&self) -> u64 {
+        self.threshold
+    }
+
     /// The largest number acknowledged.
     #[inline]
     pub(crate) const fn largest_acked(&self) -> Option<u64> {

@@ -101,6 +101,32 @@ impl Streams {
         Ok(())
     }
 
+    /// Gives up what lies behind the first `reliable_size` bytes, of those that were taken to be sent. It may be done again
+    /// with a smaller size.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such stream, or no sending part, or it has ended, or the size was smaller before.
+    pub(crate) fn reset_at(
+        &mut self,
+        id: StreamId,
+        code: u64,
+        reliable_size: u64,
+    ) -> Result<(), StreamError> {
+        if reliable_size == 0 {
+            return self.reset(id, code);
+        }
+        let (slot, send, _) = self.sending(id)?;
+        let (held, in_flight) = send.reset_at(code, reliable_size)?;
+        if let Some(stream) = self.table.get_mut(slot) {
+            stream.news.remove(news::WRITABLE);
+        }
+        self.waiting.remove(slot);
+        self.on_released(held, in_flight);
+        self.schedule(slot);
+        Ok(())
+    }
+
     /// Wants nothing more of the stream, and asks the peer to stop.
     ///
     /// # Errors
@@ -239,10 +265,15 @@ impl Streams {
         };
         let due = receive.window.on_used(used) && receive.wants_credit();
         let fin = receive.end_if_read();
-        if fin {
+        let unread = receive.reset_if_read(&mut self.pool);
+        if fin || unread.is_some() {
             stream.news.remove(news::READABLE);
         }
-        self.window.on_used(used);
+        self.window
+            .on_used(used.saturating_add(unread.unwrap_or(0)));
+        if unread.is_some() {
+            self.tell(slot, news::RESET);
+        }
         if due {
             self.tuning.push_back(slot, 0);
         }

@@ -16,7 +16,8 @@ pub enum StreamEvent {
     Writable(StreamId),
     /// The peer has everything that was sent, the end included.
     Finished(StreamId),
-    /// The peer has reset its sending part; what was not read is lost.
+    /// The peer has reset its sending part; what was not read is lost. Bytes that it has promised nevertheless
+    /// (RESET_STREAM_AT) have been read before.
     Reset {
         /// The stream.
         id: StreamId,

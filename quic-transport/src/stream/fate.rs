@@ -19,6 +19,13 @@ impl Streams {
         } = frame
         {
             self.on_data_acked(id, offset, length, fin);
+        } else if let SentFrame::ResetStreamAt { id, reliable_size } = frame
+            && let Some(slot) = self.table.find(id)
+        {
+            let send = self.table.get_mut(slot).and_then(|s| s.send.as_mut());
+            if send.is_some_and(|send| send.on_reset_at_acked(reliable_size, &mut self.pool)) {
+                self.end_if_over(slot);
+            }
         } else if let SentFrame::ResetStream(id) = frame
             && let Some(slot) = self.table.find(id)
         {
@@ -48,6 +55,18 @@ impl Streams {
                 }
             }
             SentFrame::ResetStream(id) => self.owe_again(id, owed::RESET_STREAM),
+            SentFrame::ResetStreamAt { id, reliable_size } => {
+                if let Some(slot) = self.table.find(id)
+                    && let Some(stream) = self.table.get_mut(slot)
+                {
+                    if let Some(send) = stream.send.as_mut() {
+                        send.on_reset_at_lost(reliable_size);
+                    }
+                    if stream.owes_reset_at() {
+                        self.owe(slot, owed::RESET_STREAM_AT);
+                    }
+                }
+            }
             SentFrame::StopSending(id) => self.owe_again(id, owed::STOP_SENDING),
             SentFrame::MaxStreamData(id) => self.owe_again(id, owed::MAX_STREAM_DATA),
             SentFrame::StreamDataBlocked { id, at } => {
@@ -80,6 +99,7 @@ impl Streams {
             | SentFrame::PathChallenge
             | SentFrame::PathResponse
             | SentFrame::HandshakeDone
+            | SentFrame::AckFrequency { .. }
             | SentFrame::Datagram { .. }
             | SentFrame::Ping
             | SentFrame::MtuProbe => {}
@@ -94,9 +114,10 @@ impl Streams {
         let Some(send) = self.table.get_mut(slot).and_then(|s| s.send.as_mut()) else {
             return;
         };
-        let was_finished = send.is_finished();
+        let was_over = send.is_over();
         let fresh = send.on_acked(offset, length, fin, &mut self.pool);
-        let finished = send.is_finished() && !was_finished;
+        let is_over = send.is_over() && !was_over;
+        let finished = send.is_finished();
         // Data that was thought lost has arrived, or a sliver of credit may be used now that nothing is in flight.
         let changed =
             send.demand().map(|demand| send.priority.lane(demand)) != self.scheduled.lane_of(slot);
@@ -104,8 +125,10 @@ impl Streams {
         if changed {
             self.schedule(slot);
         }
-        if finished {
+        if is_over && finished {
             self.tell(slot, news::FINISHED);
+        } else if is_over {
+            self.end_if_over(slot);
         }
     }
 

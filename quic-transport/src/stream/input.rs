@@ -86,6 +86,38 @@ impl Streams {
             final_size,
         }
         .frame_type();
+        self.on_any_reset(id, code, (final_size, 0), frame)
+    }
+
+    /// RESET_STREAM_AT, whose reliable size the decoder has bounded by the final size.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::on_reset_stream`].
+    pub(crate) fn on_reset_stream_at(
+        &mut self,
+        id: StreamId,
+        code: u64,
+        final_size: u64,
+        reliable_size: u64,
+    ) -> Result<(), Error> {
+        let frame = Frame::ResetStreamAt {
+            id,
+            code,
+            final_size,
+            reliable_size,
+        }
+        .frame_type();
+        self.on_any_reset(id, code, (final_size, reliable_size), frame)
+    }
+
+    fn on_any_reset(
+        &mut self,
+        id: StreamId,
+        code: u64,
+        (final_size, reliable_size): (u64, u64),
+        frame: u64,
+    ) -> Result<(), Error> {
         let Some(slot) = self.named_by_sender(id, frame)? else {
             return Ok(());
         };
@@ -96,12 +128,17 @@ impl Streams {
             return Ok(());
         };
         let growth = receive.check(final_size, true, frame)?;
+        receive.check_code(code, reliable_size > 0, frame)?;
         if growth > self.window.limit().saturating_sub(self.received) {
             let reason = "a final size beyond the connection's limit";
             return Err(Error::new(Code::FLOW_CONTROL_ERROR, frame, reason));
         }
         self.received = self.received.saturating_add(growth);
-        let (unused, tell) = receive.on_reset(code, final_size, &mut self.pool);
+        let (unused, tell) = if reliable_size == 0 {
+            receive.on_reset(code, final_size, &mut self.pool)
+        } else {
+            receive.on_reset_at(code, final_size, reliable_size, &mut self.pool)
+        };
         if tell {
             stream.news.remove(news::READABLE);
         }

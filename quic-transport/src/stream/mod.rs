@@ -8,6 +8,7 @@ mod lanes;
 mod priority;
 mod send_state;
 mod receive_state;
+mod partial;
 mod send;
 mod receive;
 mod table;

@@ -15,6 +15,7 @@ pub(super) mod owed {
     pub(in super::super) const STOP_SENDING: u8 = 2;
     pub(in super::super) const MAX_STREAM_DATA: u8 = 4;
     pub(in super::super) const STREAM_DATA_BLOCKED: u8 = 8;
+    pub(in super::super) const RESET_STREAM_AT: u8 = 16;
 }
 
 /// Whether there may be room for more.
@@ -190,6 +191,19 @@ impl Streams {
                     let frame = Frame::MaxStreamData { id, limit };
                     (frame, SentFrame::MaxStreamData(id))
                 }),
+                owed::RESET_STREAM_AT => send.and_then(|s| s.reset_at_frame()).map(|reset| {
+                    let frame = Frame::ResetStreamAt {
+                        id,
+                        code: reset.code,
+                        final_size: reset.final_size,
+                        reliable_size: reset.reliable_size,
+                    };
+                    let record = SentFrame::ResetStreamAt {
+                        id,
+                        reliable_size: reset.reliable_size,
+                    };
+                    (frame, record)
+                }),
                 _ => send
                     .filter(|s| s.is_blocked())
                     .and_then(|s| s.credit.blocked_owed())
@@ -203,10 +217,12 @@ impl Streams {
             {
                 return Room::Full;
             }
-            if next == owed::STREAM_DATA_BLOCKED
-                && let Some(send) = stream.send.as_mut()
-            {
-                send.credit.on_blocked_sent();
+            if let Some(send) = stream.send.as_mut() {
+                match next {
+                    owed::STREAM_DATA_BLOCKED => send.credit.on_blocked_sent(),
+                    owed::RESET_STREAM_AT if frame.is_some() => send.on_reset_at_sent(),
+                    _ => {}
+                }
             }
             stream.owed.remove(next);
         }

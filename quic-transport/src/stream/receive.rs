@@ -4,7 +4,7 @@
 //! is given back when the application has read it or will never want it.
 
 use super::receive_state::{ReceiveEvent, ReceiveState};
-use crate::buffer::{ChunkPool, ReceiveBuffer, TooManyPieces, to_offset};
+use crate::buffer::{ChunkPool, ReceiveBuffer, TooManyPieces, to_length, to_offset};
 use crate::error::{Error, StreamError};
 use crate::flow::ReceiveWindow;
 use crate::wire::TransportErrorCode as Code;
@@ -18,6 +18,8 @@ pub(super) struct ReceiveStream {
     highest: u64,
     /// The final size, once known.
     size: Option<u64>,
+    /// After so many bytes comes the peer's reset (RESET_STREAM_AT).
+    reliable: Option<u64>,
     /// The code of the peer's reset, or of our STOP_SENDING.
     code: u64,
     state: ReceiveState,
@@ -32,6 +34,7 @@ impl ReceiveStream {
             window: ReceiveWindow::new(window),
             highest: 0,
             size: None,
+            reliable: None,
             code: 0,
             state: ReceiveState::default(),
             stopped: false,
@@ -93,12 +96,16 @@ impl ReceiveStream {
             }
             return Ok(growth);
         }
+        let data = self.reliable.map_or(data, |reliable| {
+            let wanted = to_length(reliable.saturating_sub(offset));
+            data.get(..wanted).unwrap_or(data)
+        });
         self.buffer
             .insert(offset, data, pool)
             .map_err(|TooManyPieces| {
                 Error::protocol(frame, "too many separate pieces of a stream")
             })?;
-        if self.size == Some(self.buffer.contiguous()) {
+        if self.size == Some(self.buffer.contiguous()) && self.reliable.is_none() {
             self.step(ReceiveEvent::AllData);
         }
         Ok(0)
@@ -120,6 +127,69 @@ impl ReceiveStream {
             self.step(ReceiveEvent::Read);
         }
         (unused, !self.stopped)
+    }
+
+    /// Takes in a RESET_STREAM_AT that has been checked: the first `reliable` bytes come first. Returns as
+    /// [`Self::on_reset`] does.
+    pub(super) fn on_reset_at(
+        &mut self,
+        code: u64,
+        size: u64,
+        reliable: u64,
+        pool: &mut ChunkPool,
+    ) -> (u64, bool) {
+        if self.stopped || reliable <= self.buffer.read_offset() {
+            return self.on_reset(code, size, pool);
+        }
+        if !self.state.is_receiving() {
+            return (0, false);
+        }
+        if self.state == ReceiveState::Receive {
+            self.step(ReceiveEvent::Fin);
+        }
+        self.highest = size;
+        self.size = Some(size);
+        self.code = code;
+        // A frame that was overtaken can't make it more.
+        let reliable = self.reliable.map_or(reliable, |known| known.min(reliable));
+        self.reliable = Some(reliable);
+        self.buffer.truncate(reliable, pool);
+        (0, false)
+    }
+
+    /// Checks that a reset has the code of one before it, when either said how much is delivered.
+    ///
+    /// # Errors
+    ///
+    /// STREAM_STATE_ERROR.
+    pub(super) const fn check_code(
+        &self,
+        code: u64,
+        is_partial: bool,
+        frame: u64,
+    ) -> Result<(), Error> {
+        let is_known = match self.state {
+            ReceiveState::SizeKnown => self.reliable.is_some(),
+            ReceiveState::ResetReceived | ReceiveState::ResetRead => {
+                is_partial || self.reliable.is_some()
+            }
+            ReceiveState::Receive | ReceiveState::DataReceived | ReceiveState::DataRead => false,
+        };
+        if is_known && !self.stopped && code != self.code {
+            let reason = "the code of a reset changed";
+            return Err(Error::new(Code::STREAM_STATE_ERROR, frame, reason));
+        }
+        Ok(())
+    }
+
+    /// If everything has been read that comes before the peer's reset, the reset counts. Returns how many bytes nobody
+    /// will read.
+    pub(super) fn reset_if_read(&mut self, pool: &mut ChunkPool) -> Option<u64> {
+        let (reliable, size) = (self.reliable?, self.size?);
+        if self.state != ReceiveState::SizeKnown || self.buffer.read_offset() < reliable {
+            return None;
+        }
+        Some(self.on_reset(self.code, size, pool).0)
     }
 
     /// The application wants nothing more. Returns how many bytes it will not read, and whether the peer is to be told.

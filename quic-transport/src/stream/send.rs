@@ -1,5 +1,6 @@
 //! The sending part of one stream: its bytes, the peer's credit, and how it ends.
 
+use super::partial::{Partial, ResetAt};
 use super::priority::{Demand, Priority};
 use super::send_state::{SendEvent, SendState};
 use crate::buffer::{ChunkPool, SendBuffer, to_length, to_offset};
@@ -53,6 +54,8 @@ pub(super) struct SendStream {
     state: SendState,
     fin: Fin,
     cause: ResetCause,
+    /// The stream was given up, but for its beginning.
+    partial: Option<Box<Partial>>,
     /// The application was refused bytes and waits to be told that there is room.
     pub(super) waiting: bool,
 }
@@ -68,13 +71,14 @@ impl SendStream {
 
     /// Whether the application may write or finish.
     pub(super) const fn writable(&self) -> Result<(), StreamError> {
-        match (self.state, self.cause) {
-            (SendState::ResetSent | SendState::ResetReceived, ResetCause::Stopped) => {
-                Err(StreamError::Stopped { code: self.code })
-            }
-            (SendState::Ready | SendState::Send, _) if matches!(self.fin, Fin::Open) => Ok(()),
-            _ => Err(StreamError::Finished),
+        if self.cause_stopped() {
+            return Err(StreamError::Stopped { code: self.code });
         }
+        if matches!(self.state, SendState::Ready | SendState::Send) && matches!(self.fin, Fin::Open)
+        {
+            return Ok(());
+        }
+        Err(StreamError::Finished)
     }
 
     /// How many bytes may be written now, so that no more than `backlog` wait to be sent.
@@ -173,16 +177,86 @@ impl SendStream {
         self.code = code;
         self.cause = cause;
         self.waiting = false;
+        if let Some(partial) = &mut self.partial {
+            partial.on_size(self.buffer.sent());
+        }
         let in_flight = self.buffer.unacked();
         let held = in_flight.saturating_add(self.buffer.unsent());
         self.buffer.discard(pool);
         Some((held, in_flight))
     }
 
+    /// Gives up what lies behind the first `reliable` bytes; these are delivered. Later they may become fewer, never more.
+    /// Returns how many bytes were held, and how many of them in flight, that no longer are.
+    ///
+    /// # Errors
+    ///
+    /// When the stream has ended, or was given up with fewer bytes.
+    pub(super) fn reset_at(&mut self, code: u64, reliable: u64) -> Result<(u64, u64), StreamError> {
+        if self.cause_stopped() {
+            return Err(StreamError::Stopped { code: self.code });
+        }
+        let sent = self.buffer.sent();
+        let Ok(state) = self.state.after(SendEvent::ResetAt) else {
+            return Err(StreamError::Finished);
+        };
+        if let Some(partial) = &mut self.partial {
+            partial
+                .reduce(reliable, sent)
+                .ok_or(StreamError::Finished)?;
+        } else {
+            let reliable = reliable.min(self.buffer.end());
+            self.partial = Some(Box::new(Partial::new(code, reliable, sent)));
+        }
+        self.state = state;
+        // A FIN would have all data waited for.
+        self.fin = Fin::Open;
+        self.waiting = false;
+        let (unsent, in_flight) = (self.buffer.unsent(), self.buffer.unacked());
+        self.buffer.truncate(reliable);
+        let in_flight = in_flight.saturating_sub(self.buffer.unacked());
+        let unsent = unsent.saturating_sub(self.buffer.unsent());
+        Ok((in_flight.saturating_add(unsent), in_flight))
+    }
+
+    /// What RESET_STREAM_AT is to say, once everything that it leaves has been sent: the final size covers it, and so it
+    /// is within the peer's credit.
+    pub(super) fn reset_at_frame(&self) -> Option<ResetAt> {
+        let partial = self.partial.as_ref()?;
+        (self.state.is_sending() && self.buffer.unsent() == 0)
+            .then(|| partial.owed(self.buffer.sent()))
+            .flatten()
+    }
+
+    pub(super) fn on_reset_at_sent(&mut self) {
+        if let Some(partial) = &mut self.partial {
+            partial.on_sent();
+        }
+    }
+
+    /// RESET_STREAM_AT arrived. Returns whether the part has ended with it.
+    pub(super) fn on_reset_at_acked(&mut self, reliable: u64, pool: &mut ChunkPool) -> bool {
+        if let Some(partial) = &mut self.partial {
+            partial.on_acked(reliable);
+        }
+        self.end_if_acked(pool)
+    }
+
+    pub(super) fn on_reset_at_lost(&mut self, reliable: u64) {
+        if let Some(partial) = &mut self.partial {
+            partial.on_lost(reliable);
+        }
+    }
+
     /// What RESET_STREAM says: the code and the final size.
-    pub(super) const fn reset_frame(&self) -> Option<(u64, u64)> {
+    pub(super) fn reset_frame(&self) -> Option<(u64, u64)> {
         match self.state {
-            SendState::ResetSent => Some((self.code, self.buffer.sent())),
+            SendState::ResetSent => {
+                let sent = self.buffer.sent();
+                // Code and final size don't change once they may have been told.
+                let told = self.partial.as_ref().map(|partial| partial.told(sent));
+                Some(told.unwrap_or((self.code, sent)))
+            }
             SendState::Ready
             | SendState::Send
             | SendState::DataSent
@@ -210,14 +284,26 @@ impl SendStream {
         }
         let end = offset.saturating_add(u64::from(length));
         let fresh = self.buffer.on_acked(offset..end, pool);
-        if fin {
+        if fin && self.partial.is_none() {
             self.fin = Fin::Acked;
         }
-        if self.fin == Fin::Acked && self.buffer.is_acked() {
+        self.end_if_acked(pool);
+        fresh
+    }
+
+    /// Ends the part if the peer has everything that it is to have. Returns whether that is so.
+    #[inline]
+    fn end_if_acked(&mut self, pool: &mut ChunkPool) -> bool {
+        let is_end_acked = match &self.partial {
+            None => self.fin == Fin::Acked,
+            Some(partial) => partial.is_acked(),
+        };
+        let ends = is_end_acked && self.buffer.is_acked() && self.state.is_sending();
+        if ends {
             self.step(SendEvent::AllAcked);
             self.buffer.discard(pool);
         }
-        fresh
+        ends
     }
 
     /// A STREAM frame was lost.
@@ -240,13 +326,23 @@ impl SendStream {
     /// Whether everything, FIN included, is known to have arrived.
     #[inline]
     pub(super) fn is_finished(&self) -> bool {
-        self.state == SendState::DataReceived
+        self.state == SendState::DataReceived && self.partial.is_none()
     }
 
     /// Whether the part has ended for both sides.
     #[inline]
     pub(super) const fn is_over(&self) -> bool {
         self.state.is_terminal()
+    }
+
+    const fn cause_stopped(&self) -> bool {
+        matches!(
+            (self.state, self.cause),
+            (
+                SendState::ResetSent | SendState::ResetReceived,
+                ResetCause::Stopped
+            )
+        )
     }
 
     #[inline]

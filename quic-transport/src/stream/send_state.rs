@@ -29,7 +29,9 @@ pub(crate) enum SendEvent {
     Fin,
     /// We give the rest up.
     Reset,
-    /// Everything up to the FIN is acknowledged.
+    /// We give the rest up, but for the beginning: RESET_STREAM_AT is as good as a FIN.
+    ResetAt,
+    /// Everything up to the FIN is acknowledged, or all that RESET_STREAM_AT left, and that frame.
     AllAcked,
     /// RESET_STREAM is acknowledged.
     ResetAcked,
@@ -50,9 +52,8 @@ impl SendState {
         Ok(match (self, event) {
             (Self::Ready | Self::Send, E::Data) => Self::Send,
             // Lost data and a lost FIN are sent again without leaving the state.
-            (Self::DataSent, E::Data | E::Fin) | (Self::Ready | Self::Send, E::Fin) => {
-                Self::DataSent
-            }
+            (Self::DataSent, E::Data | E::Fin | E::ResetAt)
+            | (Self::Ready | Self::Send, E::Fin | E::ResetAt) => Self::DataSent,
             (Self::Ready | Self::Send | Self::DataSent, E::Reset) => Self::ResetSent,
             (Self::DataSent, E::AllAcked) => Self::DataReceived,
             (Self::ResetSent, E::ResetAcked) => Self::ResetReceived,
@@ -88,20 +89,27 @@ mod tests {
             S::ResetSent,
             S::ResetReceived,
         ];
-        let events = [E::Data, E::Fin, E::Reset, E::AllAcked, E::ResetAcked];
+        let events = [
+            E::Data,
+            E::Fin,
+            E::Reset,
+            E::ResetAt,
+            E::AllAcked,
+            E::ResetAcked,
+        ];
         let table = states.map(|s| events.map(|e| s.after(e).ok()));
         let (sending, finished, done) = (Some(S::Send), Some(S::DataSent), Some(S::DataReceived));
         let (reset, gone) = (Some(S::ResetSent), Some(S::ResetReceived));
         assert_eq!(
             table,
             [
-                // Data, Fin, Reset, AllAcked, ResetAcked
-                [sending, finished, reset, None, None],
-                [sending, finished, reset, None, None],
-                [finished, finished, reset, done, None],
-                [None, None, None, None, None],
-                [None, None, None, None, gone],
-                [None, None, None, None, None],
+                // Data, Fin, Reset, ResetAt, AllAcked, ResetAcked
+                [sending, finished, reset, finished, None, None],
+                [sending, finished, reset, finished, None, None],
+                [finished, finished, reset, finished, done, None],
+                [None, None, None, None, None, None],
+                [None, None, None, None, None, gone],
+                [None, None, None, None, None, None],
             ]
         );
         let questions = states.map(|s| (s.is_sending(), s.is_terminal()));

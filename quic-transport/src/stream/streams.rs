@@ -262,6 +262,9 @@ impl Streams {
         if send.is_blocked() && send.credit.on_blocked() {
             self.owe(slot, owed::STREAM_DATA_BLOCKED);
         }
+        if demand.is_none() && self.table.get(slot).is_some_and(Stream::owes_reset_at) {
+            self.owe(slot, owed::RESET_STREAM_AT);
+        }
         let lane = demand.map(|demand| priority.lane(demand));
         if lane != self.scheduled.lane_of(slot) {
             self.scheduled.remove(slot);

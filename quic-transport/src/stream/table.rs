@@ -39,6 +39,13 @@ const _: () = assert!(
 );
 
 impl Stream {
+    /// Whether RESET_STREAM_AT is to be sent now.
+    pub(super) fn owes_reset_at(&self) -> bool {
+        self.send
+            .as_ref()
+            .is_some_and(|send| send.reset_at_frame().is_some())
+    }
+
     /// Whether both parts are over and the application knows.
     #[inline]
     pub(super) fn is_over(&self) -> bool {

@@ -33,6 +33,13 @@ pub(crate) enum SentFrame {
     },
     /// RESET_STREAM.
     ResetStream(StreamId),
+    /// RESET_STREAM_AT.
+    ResetStreamAt {
+        /// The stream.
+        id: StreamId,
+        /// The bytes that are delivered nevertheless.
+        reliable_size: u64,
+    },
     /// STOP_SENDING.
     StopSending(StreamId),
     /// MAX_DATA.
@@ -78,6 +85,11 @@ pub(crate) enum SentFrame {
     PathResponse,
     /// HANDSHAKE_DONE.
     HandshakeDone,
+    /// ACK_FREQUENCY.
+    AckFrequency {
+        /// Its number.
+        sequence: u64,
+    },
     /// DATAGRAM.
     Datagram {
         /// Its number.

@@ -34,9 +34,9 @@ pub(crate) use frame::{
 pub(crate) use level::Level;
 pub(crate) use malformed::Malformed;
 pub(crate) use packet::{
-    LongHeader, MOST_SHORT_OVERHEAD, PacketHeader, PacketKind, Retry, RetryHeader, ShortHeader,
-    VersionNegotiation, has_reserved_bits, key_phase_bit, parse_header, parse_short_cid,
-    supported_versions, write_length,
+    FIXED, LongHeader, MOST_SHORT_OVERHEAD, PacketHeader, PacketKind, Retry, RetryHeader, SPIN,
+    ShortHeader, VersionNegotiation, has_reserved_bits, key_phase_bit, parse_header,
+    parse_short_cid, supported_versions, write_length,
 };
 pub(crate) use packet_number::PacketNumber;
 pub(crate) use reset_token::ResetToken;

@@ -5,6 +5,7 @@ mod credit;
 mod room;
 mod slivers;
 mod ending;
+mod partial;
 mod sending;
 mod two_ends;
 
@@ -118,6 +119,12 @@ fn deliver(streams: &mut Streams, payload: &[u8]) -> Result<(), Error> {
                 code,
                 final_size,
             } => streams.on_reset_stream(id, code, final_size)?,
+            Frame::ResetStreamAt {
+                id,
+                code,
+                final_size,
+                reliable_size,
+            } => streams.on_reset_stream_at(id, code, final_size, reliable_size)?,
             Frame::StopSending { id, code } => streams.on_stop_sending(id, code)?,
             Frame::MaxData { limit } => streams.on_max_data(limit),
             Frame::MaxStreamData { id, limit } => streams.on_max_stream_data(id, limit)?,
@@ -136,7 +143,6 @@ fn deliver(streams: &mut Streams, payload: &[u8]) -> Result<(), Error> {
             | Frame::HandshakeDone
             | Frame::ImmediateAck
             | Frame::AckFrequency { .. }
-            | Frame::ResetStreamAt { .. }
             | Frame::Datagram { .. } => panic!("{frame:?} is not of streams"),
         }
     }

@@ -11,10 +11,10 @@ use crate::wire::version::Version;
 
 /// First byte: the header is a long one.
 pub(super) const LONG: u8 = 0x80;
-/// First byte: set in every packet of versions 1 and 2.
-pub(super) const FIXED: u8 = 0x40;
+/// First byte: set in every packet of versions 1 and 2, unless the receiver permits otherwise.
+pub(crate) const FIXED: u8 = 0x40;
 /// First byte of a short header: the spin bit.
-pub(super) const SPIN: u8 = 0x20;
+pub(crate) const SPIN: u8 = 0x20;
 /// First byte of a short header: the key phase, under header protection.
 pub(super) const KEY_PHASE: u8 = 0x04;
 
@@ -44,6 +44,18 @@ pub(crate) struct PacketHeader {
     pub(crate) end: usize,
 }
 
+impl PacketHeader {
+    /// Whether the fixed bit is clear in a packet that has one: no QUIC packet, unless the sender was told that it need not
+    /// be set (RFC 9287).
+    pub(crate) const fn is_fixed_bit_clear(&self) -> bool {
+        self.first & FIXED == 0
+            && !matches!(
+                self.kind,
+                PacketKind::VersionNegotiation | PacketKind::Unsupported
+            )
+    }
+}
+
 /// Why a packet is dropped before its protection is looked at; so is the rest of its datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unreadable {
@@ -51,8 +63,8 @@ pub(crate) enum Unreadable {
     Empty,
     /// The header is cut short.
     Truncated,
-    /// The fixed bit is clear: no QUIC packet of this version.
-    FixedBitClear,
+    /// The header is a long one, or lacks a bit.
+    NotShort,
     /// A connection ID of more than 20 bytes in version 1.
     LongConnectionId,
     /// The packet claims to go on behind the end of the datagram.
@@ -85,16 +97,9 @@ pub(crate) const fn key_phase_bit(first: u8) -> bool {
     first & KEY_PHASE != 0
 }
 
-/// The spin bit in the first byte of a short header.
-#[cfg(test)]
-#[inline]
-pub(crate) const fn spin_bit(first: u8) -> bool {
-    first & SPIN != 0
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{has_reserved_bits, key_phase_bit, spin_bit};
+    use super::{has_reserved_bits, key_phase_bit};
 
     /// RFC 9000, 17.2 and 17.3.1: which bits are reserved depends on the header's form.
     #[test]
@@ -107,7 +112,6 @@ mod tests {
 
     #[test]
     fn the_bits_of_a_short_header() {
-        assert!(spin_bit(0x60) && !spin_bit(0x47));
         assert!(key_phase_bit(0x44) && !key_phase_bit(0x63));
     }
 }

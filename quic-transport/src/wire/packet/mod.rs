@@ -8,7 +8,7 @@ mod write;
 mod retry;
 mod negotiation;
 
-pub(crate) use header::{PacketHeader, has_reserved_bits, key_phase_bit};
+pub(crate) use header::{FIXED, PacketHeader, SPIN, has_reserved_bits, key_phase_bit};
 pub(crate) use kind::PacketKind;
 pub(crate) use negotiation::{VersionNegotiation, supported_versions};
 pub(crate) use parse::{parse_header, parse_short_cid};

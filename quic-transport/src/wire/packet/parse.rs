@@ -5,7 +5,7 @@
 
 use quic_common::Reader;
 
-use super::header::{FIXED, LONG, PacketHeader, Unreadable, is_long};
+use super::header::{LONG, PacketHeader, Unreadable, is_long};
 use super::kind::PacketKind;
 use super::retry::RETRY_TAG_LENGTH;
 use crate::wire::cid::ConnectionId;
@@ -33,7 +33,7 @@ pub(crate) fn parse_header(
     }
 }
 
-/// Whom a packet with a short header is for. Its packet number follows, at `1 + cid_length`, and it goes on to the end
+/// Whom a packet with a short header is for, whose first byte has the `required` bits. Its packet number follows, at `1 + cid_length`, and it goes on to the end
 /// of the datagram: for the many packets of this form that is all of [`parse_header`], at a fraction of its time.
 ///
 /// # Errors
@@ -43,10 +43,11 @@ pub(crate) fn parse_header(
 pub(crate) fn parse_short_cid(
     datagram: &[u8],
     cid_length: usize,
+    required: u8,
 ) -> Result<ConnectionId, Unreadable> {
     let (first, rest) = datagram.split_first().ok_or(Unreadable::Empty)?;
-    if first & (LONG | FIXED) != FIXED {
-        return Err(Unreadable::FixedBitClear);
+    if first & (LONG | required) != required {
+        return Err(Unreadable::NotShort);
     }
     match rest.first_chunk() {
         Some(chunk) => ConnectionId::prefix(*chunk, cid_length),
@@ -57,7 +58,7 @@ pub(crate) fn parse_short_cid(
 
 #[inline]
 fn parse_short(datagram: &[u8], first: u8, cid_length: usize) -> Result<PacketHeader, Unreadable> {
-    let dcid = parse_short_cid(datagram, cid_length)?;
+    let dcid = parse_short_cid(datagram, cid_length, 0)?;
     let number_offset = cid_length.saturating_add(1);
     Ok(PacketHeader {
         kind: PacketKind::Short,
@@ -105,9 +106,6 @@ fn parse_long(datagram: &[u8], first: u8) -> Result<PacketHeader, Unreadable> {
         PacketKind::VersionNegotiation | PacketKind::Unsupported
     ) {
         return Ok(header);
-    }
-    if first & FIXED == 0 {
-        return Err(Unreadable::FixedBitClear);
     }
     if cids.is_none() {
         return Err(Unreadable::LongConnectionId);
@@ -171,6 +169,7 @@ mod tests {
 
     use super::{PacketKind, Unreadable, parse_header, parse_short_cid};
     use crate::wire::cid::ConnectionId;
+    use crate::wire::packet::header::FIXED;
     use crate::wire::version::Version;
 
     fn bytes(hex: &str) -> Vec<u8> {
@@ -225,16 +224,19 @@ mod tests {
                 datagram[0] = first;
                 let short = parse_header(&datagram, 8)
                     .ok()
-                    .filter(|header| header.kind == PacketKind::Short)
-                    .map(|header| header.dcid);
-                assert_eq!(parse_short_cid(&datagram, 8).ok(), short);
+                    .filter(|header| header.kind == PacketKind::Short);
+                let any = short.map(|header| header.dcid);
+                assert_eq!(parse_short_cid(&datagram, 8, 0).ok(), any);
+                let usual = short.filter(|header| !header.is_fixed_bit_clear());
+                let usual = usual.map(|header| header.dcid);
+                assert_eq!(parse_short_cid(&datagram, 8, FIXED).ok(), usual);
             }
         }
         assert_eq!(
-            parse_short_cid(&[0x40; 40], 21),
+            parse_short_cid(&[0x40; 40], 21, FIXED),
             Err(Unreadable::LongConnectionId)
         );
-        assert_eq!(parse_short_cid(&[], 0), Err(Unreadable::Empty));
+        assert_eq!(parse_short_cid(&[], 0, FIXED), Err(Unreadable::Empty));
     }
 
     #[test]
@@ -278,9 +280,22 @@ mod tests {
             parse_header(&datagram, 8),
             Err(Unreadable::LongConnectionId)
         );
+    }
+
+    /// RFC 9000, 17.2 and 17.3.1: a packet whose fixed bit is clear is told apart.
+    #[test]
+    fn a_clear_fixed_bit_is_noticed() {
+        let mut datagram = bytes("c000000001 00 00 00 01 00");
+        assert!(!parse_header(&datagram, 8).unwrap().is_fixed_bit_clear());
         datagram[0] = 0x80;
-        assert_eq!(parse_header(&datagram, 8), Err(Unreadable::FixedBitClear));
-        assert_eq!(parse_header(&[0x3f; 40], 8), Err(Unreadable::FixedBitClear));
+        assert!(parse_header(&datagram, 8).unwrap().is_fixed_bit_clear());
+        assert!(parse_header(&[0x3f; 40], 8).unwrap().is_fixed_bit_clear());
+        // Other versions may do as they like.
+        datagram[4] = 9;
+        assert!(!parse_header(&datagram, 8).unwrap().is_fixed_bit_clear());
+        let short = |first: u8, required| parse_short_cid(&[first; 40], 8, required).is_ok();
+        assert!(short(0x40, FIXED) && !short(0x3f, FIXED) && !short(0xc0, FIXED));
+        assert!(short(0x40, 0) && short(0x3f, 0) && !short(0x80, 0));
     }
 
     #[test]

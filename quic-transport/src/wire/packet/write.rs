@@ -4,7 +4,7 @@
 
 use quic_common::{Writer, varint_size};
 
-use super::header::{FIXED, KEY_PHASE, LONG, SPIN};
+use super::header::{FIXED, KEY_PHASE, LONG};
 use super::kind::PacketKind;
 use crate::wire::cid::{ConnectionId, MAX_CID_LENGTH};
 use crate::wire::packet_number::PacketNumber;
@@ -109,8 +109,8 @@ pub(crate) fn write_length(packet: &mut [u8], offset: usize, length: usize) -> b
 pub(crate) struct ShortHeader {
     /// Whom the packet is for.
     pub(crate) dcid: ConnectionId,
-    /// The latency spin bit.
-    pub(crate) spin: bool,
+    /// The bits of the first byte that say nothing of the packet: [`FIXED`] and [`SPIN`](super::header::SPIN).
+    pub(crate) bits: u8,
     /// Which of two sets of keys protects the packet.
     pub(crate) key_phase: bool,
 }
@@ -134,9 +134,8 @@ impl ShortHeader {
         if self.size(number_length) > writer.remaining() {
             return None;
         }
-        let spin = if self.spin { SPIN } else { 0 };
         let key_phase = if self.key_phase { KEY_PHASE } else { 0 };
-        let first = FIXED | spin | key_phase | number_length_bits(number_length);
+        let first = self.bits | key_phase | number_length_bits(number_length);
         if let Some(head) = writer.spare().first_chunk_mut()
             && self
                 .write_ahead(head, first, number, number_length)
@@ -210,7 +209,9 @@ fn write_number(writer: &mut Writer<'_>, number: PacketNumber, length: usize) ->
 mod tests {
     use quic_common::Writer;
 
-    use super::{LongHeader, LongOffsets, MAX_LONG_LENGTH, PacketKind, ShortHeader, write_length};
+    use super::{
+        FIXED, LongHeader, LongOffsets, MAX_LONG_LENGTH, PacketKind, ShortHeader, write_length,
+    };
     use crate::wire::cid::{ConnectionId, MAX_CID_LENGTH};
     use crate::wire::packet::parse_header;
     use crate::wire::packet_number::PacketNumber;
@@ -288,7 +289,7 @@ mod tests {
     fn short_of_the_rfc() {
         let header = ShortHeader {
             dcid: ConnectionId::EMPTY,
-            spin: false,
+            bits: FIXED,
             key_phase: false,
         };
         let mut packet = [0; 4];
@@ -307,7 +308,7 @@ mod tests {
                 let bytes: Vec<u8> = (1..=cid_length).collect();
                 let header = ShortHeader {
                     dcid: ConnectionId::new(&bytes).unwrap(),
-                    spin: false,
+                    bits: FIXED,
                     key_phase: true,
                 };
                 let (mut wide, mut tight) = ([0xff; 60], vec![0; header.size(number_length)]);
@@ -329,10 +330,12 @@ mod tests {
 
     #[test]
     fn the_bits_of_a_short_header_are_written() {
-        for (spin, key_phase, first) in [(false, true, 0x44), (true, false, 0x60)] {
+        for (bits, key_phase, first) in
+            [(FIXED, true, 0x44), (0x20, false, 0x20), (0x60, true, 0x64)]
+        {
             let header = ShortHeader {
                 dcid: ConnectionId::new(&[5; 8]).unwrap(),
-                spin,
+                bits,
                 key_phase,
             };
             let mut packet = [0; 10];
