@@ -11,7 +11,7 @@ use std::{
 use quic_common::{BatchBuffer, BatchHead, Ecn};
 use quic_udp::{Datagrams, Fault, IcmpError, Socket};
 
-use super::{EventLoop, Output, Protocol, SocketId};
+use super::{EventLoop, Output, Protocol, SocketChange, SocketId};
 
 /// A protocol that a test fills in with closures' worth of state.
 #[derive(Default)]
@@ -21,6 +21,7 @@ struct Probe {
     per_turn: u64,
     most_per_turn: u64,
     to_send: Vec<BatchHead>,
+    changes: Vec<SocketChange>,
     waits: u32,
     wait: Option<Duration>,
     faults: Vec<Fault>,
@@ -62,6 +63,10 @@ impl Protocol for Probe {
             }
             _ => Output::Idle,
         }
+    }
+
+    fn take_socket(&mut self) -> Option<SocketChange> {
+        self.changes.pop()
     }
 
     fn is_done(&self) -> bool {
@@ -118,6 +123,48 @@ fn what_is_sent_on_one_socket_arrives_on_another() {
         sent + looping.socket(1).unwrap().counters().sent_datagrams,
         120
     );
+}
+
+/// One who has several sockets says by the local address which of them a batch is for.
+#[test]
+fn batches_leave_by_the_socket_that_they_are_from() {
+    let (mut looping, first) = looping();
+    let (second, address) = bound();
+    looping.add(second).unwrap();
+    let any = SocketAddr::from(([0, 0, 0, 0], address.port()));
+    let from = |local| BatchHead {
+        local,
+        ..head(first)
+    };
+    let mut probe = Probe {
+        to_send: vec![from(Some(address)), from(Some(any)), from(None)],
+        stop_after: 9,
+        ..Probe::default()
+    };
+    looping.run(&mut probe).unwrap();
+    let sent = |id| looping.socket(id).unwrap().counters().sent_datagrams;
+    assert_eq!((sent(0), sent(1)), (3, 6));
+}
+
+/// What arrives at a socket that was taken later is read like the rest.
+#[test]
+fn sockets_are_added_and_replaced_on_the_way() {
+    let (mut looping, old) = looping();
+    let (added, added_address) = bound();
+    let (replacing, new) = bound();
+    let mut probe = Probe {
+        changes: vec![
+            SocketChange::Replace(0, replacing),
+            SocketChange::Add(added),
+        ],
+        to_send: vec![head(new), head(added_address)],
+        stop_after: 6,
+        ..Probe::default()
+    };
+    looping.run(&mut probe).unwrap();
+    assert_eq!(looping.socket(0).unwrap().local_address(), new);
+    assert_eq!(looping.socket(1).unwrap().local_address(), added_address);
+    assert!(UdpSocket::bind(old).is_ok(), "the old one is closed");
 }
 
 #[test]

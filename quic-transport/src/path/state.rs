@@ -292,4 +292,51 @@ mod tests {
         path.amplification.validate();
         assert!(!path.is_blocked());
     }
+
+    /// RFC 9000, 9.4: another port of the peer is most likely the same network; anything else may be another.
+    #[test]
+    fn a_branch_inherits_what_only_a_port_changes() {
+        let settings = PathSettings::default();
+        let (mut path, now) = path(&settings);
+        path.local = Some(([192, 0, 2, 7], 5).into());
+        path.controller.on_sent(1200);
+        path.mtu.on_probe_sent(1452);
+        let rtt = Duration::from_millis(20);
+        path.rtt
+            .update(now, rtt, Duration::ZERO, true, Duration::ZERO);
+        let branch = |remote: ([u8; 4], u16), local: ([u8; 4], u16)| {
+            path.branch(PathId(1), remote.into(), Some(local.into()), &settings)
+        };
+        let ours = ([192, 0, 2, 7], 5);
+        let same = branch(([192, 0, 2, 1], 444), ours);
+        assert_eq!((same.rtt.smoothed(), same.controller.in_flight()), (rtt, 0));
+        assert_eq!(
+            { same.mtu }.next_probe(now),
+            Some(1452),
+            "the old probe is the old path's"
+        );
+        assert!(!same.is_validated && same.is_blocked());
+        for other in [
+            branch(([192, 0, 2, 2], 443), ours),
+            branch(([192, 0, 2, 1], 443), ([192, 0, 2, 7], 6)),
+            branch(([192, 0, 2, 1], 443), ([192, 0, 2, 8], 5)),
+        ] {
+            assert_eq!(other.rtt.smoothed(), settings.initial_rtt);
+        }
+    }
+
+    #[test]
+    fn addresses_fit_as_far_as_they_are_known() {
+        let (mut path, _) = path(&PathSettings::default());
+        let (remote, elsewhere) = (path.remote, ([192, 0, 2, 9], 443).into());
+        let at = |ip, port| Some(std::net::SocketAddr::from((ip, port)));
+        assert!(path.has_addresses(remote, at([192, 0, 2, 7], 5)));
+        assert!(!path.has_addresses(elsewhere, None));
+        path.source = at([0, 0, 0, 0], 5);
+        assert!(path.has_addresses(remote, at([192, 0, 2, 7], 5)));
+        assert!(!path.has_addresses(remote, at([192, 0, 2, 7], 6)));
+        path.source = at([192, 0, 2, 7], 5);
+        assert!(path.has_addresses(remote, None) && path.has_addresses(remote, path.source));
+        assert!(!path.has_addresses(remote, at([192, 0, 2, 8], 5)));
+    }
 }

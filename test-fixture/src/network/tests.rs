@@ -25,6 +25,7 @@ fn network(link: Link) -> Network {
 #[derive(Default)]
 struct Node {
     to_send: Vec<(usize, usize)>,
+    local: Option<SocketAddr>,
     ecn: Ecn,
     received: Vec<(Instant, SocketAddr, Ecn, Vec<u8>)>,
     callback: Option<Duration>,
@@ -74,7 +75,7 @@ impl Party for Node {
         }
         Transmit::Batch(BatchHead {
             remote: address(2),
-            local: None,
+            local: self.local,
             ecn: self.ecn,
             length: segments * size,
             segment: size,
@@ -207,6 +208,27 @@ fn a_rebound_node_is_seen_at_its_new_address_only() {
     network.run(&mut [&mut sender, &mut receiver], MILLISECOND * 5);
     assert_eq!(receiver.received.len(), 0);
     assert_eq!(network.unroutable(), 1);
+}
+
+#[test]
+fn a_node_with_several_addresses_chooses_one() {
+    let any = |port| SocketAddr::from(([0, 0, 0, 0], port));
+    for (local, seen) in [
+        (None, 1),
+        (Some(address(5)), 5),
+        (Some(any(5)), 5),
+        (Some(address(6)), 1),
+    ] {
+        let mut network = network(Link::delayed(MILLISECOND));
+        network.add_address(A, address(5));
+        network.add_address(A, address(6));
+        network.remove_address(A, address(6));
+        let mut sender = Node::sending(1, 100);
+        sender.local = local;
+        let mut receiver = Node::default();
+        network.run(&mut [&mut sender, &mut receiver], MILLISECOND * 5);
+        assert_eq!(receiver.received[0].1, address(seen));
+    }
 }
 
 #[test]
