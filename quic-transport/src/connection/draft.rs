@@ -31,8 +31,8 @@ use crate::{
     tls::TAG_LENGTH,
     transmit::{PacketWriter, SentFrame, Space, Written},
     wire::{
-        ConnectionId, FIXED, Frame, Level, LongHeader, OutgoingAck, PacketKind, PacketNumber, ShortHeader,
-        write_length,
+        ConnectionId, FIXED, Frame, Level, LongHeader, OutgoingAck, PacketKind, PacketNumber,
+        ShortHeader, write_length,
     },
 };
 
