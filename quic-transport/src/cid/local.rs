@@ -347,6 +347,28 @@ mod tests {
         assert!(cids.all().skip(3).all(|cid| share.holds(cid.as_slice())));
     }
 
+    /// RFC 9000, 5.1.1: the ID of a preferred address is number 1, and needs no frame.
+    #[test]
+    fn the_id_of_a_preferred_address_is_number_one() {
+        let mut random = Random::from_seed([1; 32]);
+        let initial = ConnectionId::new(&[9; 8]).unwrap();
+        let mut cids = LocalCids::new(initial, ResetKey::new([0; 32]));
+        let (cid, token) = cids.issue_preferred(&mut random).unwrap();
+        assert_eq!(token, ResetKey::new([0; 32]).token(&cid));
+        assert!(cids.contains(&cid) && !cids.is_owing());
+        cids.on_retire(1, &initial).unwrap();
+        assert!(!cids.contains(&cid));
+    }
+
+    #[test]
+    fn an_id_is_new_when_it_is_seen_first() {
+        let (mut cids, _) = cids();
+        let (first, next) = (cids.first(), cids.all().nth(1).unwrap());
+        assert!(cids.see(&first), "the handshake used it");
+        assert!(!cids.see(&next) && cids.see(&next));
+        assert!(cids.see(&ConnectionId::EMPTY), "nothing says otherwise");
+    }
+
     #[test]
     fn the_router_learns_of_each_change() {
         let (mut cids, _) = cids();

@@ -455,6 +455,17 @@ mod tests {
         cids
     }
 
+    #[test]
+    fn the_id_of_a_preferred_address_waits_to_be_used() {
+        let mut cids = RemoteCids::new(cid(0));
+        assert!(!cids.is_empty() && RemoteCids::new(ConnectionId::EMPTY).is_empty());
+        cids.add_preferred(cid(7), token(7));
+        assert_eq!((cids.current(), cids.take_unused()), (cid(0), Some(1)));
+        cids.select(1);
+        assert_eq!(cids.current(), cid(7));
+        assert!(cids.is_reset_token(token(7)));
+    }
+
     /// RFC 9000, 9.5: an ID that was used on one path is not used on another.
     #[test]
     fn each_path_gets_an_id_that_was_never_used() {

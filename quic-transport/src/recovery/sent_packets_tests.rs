@@ -299,6 +299,21 @@ fn late_acknowledgments_raise_the_threshold() {
     assert_eq!(lost(&mut packets, now, &rtt).0, [10]);
 }
 
+/// RFC 9000, 9.4: packets of the path that was left say nothing about the one in use.
+#[test]
+fn packets_of_another_path_are_lost_without_a_word() {
+    let now = start();
+    let (mut packets, rtt) = (sent(10, now), rtt(now, MS * 1000));
+    ack(&mut packets, 5..=5);
+    assert_eq!(lost(&mut packets, now, &rtt).0, [0, 1, 2]);
+    packets.on_path_change(PathId(1));
+    ack(&mut packets, 0..=2);
+    assert_eq!(packets.take_spurious(), None, "only late");
+    ack(&mut packets, 8..=8);
+    let (numbers, losses) = lost(&mut packets, now, &rtt);
+    assert_eq!((numbers, losses), (vec![3, 4], Losses::default()));
+}
+
 #[test]
 fn the_threshold_has_a_bound() {
     let now = start();
