@@ -89,8 +89,15 @@ impl Hasher for IdHasher {
 }
 
 #[cfg(test)]
+#[expect(
+    clippy::disallowed_types,
+    reason = "a map with a hash of the test's own"
+)]
 mod tests {
-    use std::hash::BuildHasher as _;
+    use std::{
+        cell::Cell,
+        hash::{BuildHasher, BuildHasherDefault, Hash, Hasher},
+    };
 
     use super::{IdMap, KeyedHasher, KeyedMap};
     use crate::random::Random;
@@ -101,6 +108,82 @@ mod tests {
         let (a, b) = (KeyedHasher::new(&mut random), KeyedHasher::new(&mut random));
         assert_ne!(a.hash_one(1_u64), b.hash_one(1_u64));
         assert_eq!(a.hash_one(1_u64), a.hash_one(1_u64));
+    }
+
+    /// A hash without a key, as many maps have it: anyone can work out IDs that collide.
+    #[derive(Default)]
+    struct Unkeyed(u64);
+
+    impl Unkeyed {
+        const FACTOR: u64 = 0x517c_c1b7_2722_0a95;
+
+        /// Two words that hash like all others which this makes.
+        const fn collide(first: u64) -> [u64; 2] {
+            [first, first.wrapping_mul(Self::FACTOR).rotate_left(5) ^ 1]
+        }
+    }
+
+    impl Hasher for Unkeyed {
+        fn finish(&self) -> u64 {
+            self.0
+        }
+
+        fn write(&mut self, bytes: &[u8]) {
+            for byte in bytes {
+                self.write_u64((*byte).into());
+            }
+        }
+
+        fn write_u64(&mut self, word: u64) {
+            self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(Self::FACTOR);
+        }
+    }
+
+    thread_local! {
+        static COMPARED: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// A connection ID that counts how often it is compared with another.
+    #[derive(Eq)]
+    struct Id([u64; 2]);
+
+    impl PartialEq for Id {
+        fn eq(&self, other: &Self) -> bool {
+            COMPARED.set(COMPARED.get() + 1);
+            self.0 == other.0
+        }
+    }
+
+    impl Hash for Id {
+        fn hash<H: Hasher>(&self, state: &mut H) {
+            state.write_u64(self.0[0]);
+            state.write_u64(self.0[1]);
+        }
+    }
+
+    /// How often IDs are compared while `count` of them are put into a map and looked up.
+    fn comparisons<S: BuildHasher>(hasher: S, count: u64) -> u64 {
+        let mut map = std::collections::HashMap::with_hasher(hasher);
+        COMPARED.set(0);
+        for first in 0..count {
+            map.insert(Id(Unkeyed::collide(first)), first);
+        }
+        for first in 0..count {
+            assert_eq!(map.get(&Id(Unkeyed::collide(first))), Some(&first));
+        }
+        COMPARED.get()
+    }
+
+    /// Ten thousand IDs that collide under a hash without a key are as good as any under one with a key.
+    #[test]
+    fn ids_that_were_made_to_collide_do_not() {
+        let unkeyed = comparisons(BuildHasherDefault::<Unkeyed>::default(), 1000);
+        assert!(unkeyed >= 1000 * 1000 / 2, "{unkeyed}: they do collide");
+        let mut random = Random::from_seed([2; 32]);
+        for _ in 0..4 {
+            let keyed = comparisons(KeyedHasher::new(&mut random), 10_000);
+            assert!(keyed < 2 * 10_000, "{keyed}");
+        }
     }
 
     #[test]
