@@ -255,7 +255,7 @@ impl std::error::Error for ApiError {}
 
 #[cfg(test)]
 mod tests {
-    use super::{CloseReason, Error};
+    use super::{ApiError, CloseReason, Error, StreamError};
     use crate::wire::TransportErrorCode;
 
     #[test]
@@ -278,5 +278,40 @@ mod tests {
             reason.to_string(),
             "closed by the peer: NO_ERROR (0x0): bye\\nnow \u{fffd}"
         );
+    }
+
+    /// No two ends of a connection, and no two refusals, read the same.
+    #[test]
+    fn each_reason_has_words_of_its_own() {
+        let reasons = [
+            CloseReason::Local(Error::internal("a")).to_string(),
+            CloseReason::Application { code: 7 }.to_string(),
+            CloseReason::PeerApplication {
+                code: 7,
+                reason: Box::default(),
+            }
+            .to_string(),
+            CloseReason::IdleTimeout.to_string(),
+            CloseReason::HandshakeTimeout.to_string(),
+            CloseReason::StatelessReset.to_string(),
+            CloseReason::VersionMismatch.to_string(),
+            CloseReason::Unreachable.to_string(),
+            StreamError::UnknownStream.to_string(),
+            StreamError::WrongDirection.to_string(),
+            StreamError::Finished.to_string(),
+            StreamError::Reset { code: 7 }.to_string(),
+            StreamError::Stopped { code: 7 }.to_string(),
+            ApiError::Closed.to_string(),
+            ApiError::KeyUpdate.to_string(),
+            ApiError::Started.to_string(),
+            ApiError::HandshakeIncomplete.to_string(),
+            ApiError::TooLarge.to_string(),
+            ApiError::Config("a").to_string(),
+            ApiError::ServerName.to_string(),
+        ];
+        for (place, reason) in reasons.iter().enumerate() {
+            assert!(reason.len() > 10 && !reason.contains('\n'), "{reason}");
+            assert!(!reasons[place + 1..].contains(reason), "{reason}");
+        }
     }
 }

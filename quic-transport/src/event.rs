@@ -18,6 +18,8 @@ pub enum Event {
     Path(Box<PathEvent>),
     /// The connection has ended; nothing follows.
     Closed(CloseReason),
+    /// The time of [`Connection::set_alarm`](crate::Connection::set_alarm) has come.
+    Alarm,
 }
 
 /// What has become of a path between the two ends.

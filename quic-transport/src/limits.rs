@@ -26,6 +26,9 @@ pub(crate) const SKIPPED_NUMBERS: usize = 8;
 /// Packets declared lost that are remembered in case their acknowledgment is only late.
 pub(crate) const LOST_PACKETS: usize = 1024;
 
+/// Packets of a handshake whose fate is remembered, to find congestion that lasts.
+pub(crate) const HANDSHAKE_OUTCOMES: usize = 64;
+
 /// How many packets out of order the network may get before that counts as loss, however often it was mistaken.
 pub(crate) const PACKET_THRESHOLD: u64 = 256;
 
@@ -147,6 +150,12 @@ pub(crate) const STATELESS_REPLIES_PER_SECOND: u32 = 5000;
 
 /// A stateless reset is sent at most this often.
 pub(crate) const RESET_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// Keys that stateless resets are made with: the one in use, and those before it.
+pub(crate) const RESET_KEYS: usize = 4;
+
+/// Connections that one address (one /64 network of IPv6) may have.
+pub(crate) const CONNECTIONS_OF_ADDRESS: usize = 16_384;
 
 /// Bytes that the connections of an endpoint may make it hold.
 pub(crate) const ENDPOINT_MEMORY: u64 = 1 << 30;

@@ -160,7 +160,7 @@ mod tests {
         }
     }
 
-    /// RFC 9000, 8.1.4: bound to the address, and good for a short time. A09: expiry, port, address, version, original
+    /// RFC 9000, 8.1.4: bound to the address, and good for a short time: expiry, port, address, version, original
     /// destination, a flipped bit.
     #[test]
     fn a_retry_token_is_good_only_where_and_when_it_was_meant() {
@@ -282,7 +282,7 @@ mod tests {
         assert!(equal < first.len() / 4, "{equal} of {}", first.len());
     }
 
-    /// A09: a token of NEW_TOKEN is no Retry token.
+    /// A token of NEW_TOKEN is no Retry token.
     #[test]
     fn one_kind_does_not_pass_for_the_other() {
         let key = TokenKey::new([7; 32]);

@@ -7,6 +7,7 @@ use quic_transport::{ApiError, RetryPolicy};
 use test_fixture::Pair;
 use test_fixture::ends::{Client, Log, Server, Settings};
 use test_fixture::network::{Chance, Link};
+use test_fixture::scripted::{Level, Parameters, ScriptedPeer, frames};
 
 type Logs = Pair<Client<Log>, Server<Log>>;
 
@@ -92,4 +93,32 @@ fn a_token_comes_before_everything_else() {
         pair.client.connection.use_token(b"late"),
         Err(ApiError::Started)
     );
+}
+
+/// A server that gives tokens without end makes its client keep eight of 1 KiB, the last ones; longer ones are left out.
+#[test]
+fn a_flood_of_tokens_is_bounded() {
+    let link = Link::delayed(Duration::from_millis(1));
+    let mut pair = Pair::<Client<Log>, ScriptedPeer>::scripted_server(
+        &Settings::default(),
+        Parameters::generous(),
+        link,
+    );
+    pair.handshake();
+    for number in 0..2000_u32 {
+        let mut token = number.to_be_bytes().to_vec();
+        token.resize(if number % 10 == 9 { 1025 } else { 1024 }, 7);
+        pair.server.send(Level::OneRtt, &frames::new_token(&token));
+        if number % 100 == 99 {
+            pair.run(Duration::from_millis(10));
+        }
+    }
+    pair.run(Duration::from_secs(1));
+    assert!(!pair.client.connection.is_closing());
+    let kept: Vec<_> = std::iter::from_fn(|| pair.client.connection.take_token()).collect();
+    let number = |token: &[u8]| u32::from_be_bytes(*token.first_chunk().unwrap());
+    let numbers: Vec<_> = kept.iter().map(|token| number(token)).collect();
+    let expected: Vec<_> = (1991..1999).collect();
+    assert_eq!(numbers, expected);
+    assert!(kept.iter().all(|token| token.len() == 1024));
 }

@@ -125,7 +125,7 @@ fn a_challenge_is_answered_once_in_a_full_datagram() {
     );
 }
 
-/// B05. RFC 9000, 8.2.2: a peer that never acknowledges gets no answer beyond the window, and nothing piles up.
+/// RFC 9000, 8.2.2: a peer that never acknowledges gets no answer beyond the window, and nothing piles up.
 #[test]
 fn a_flood_of_challenges_is_bounded_by_the_window() {
     let mut pair = to_server();
@@ -174,6 +174,70 @@ fn a_stateless_reset_is_known_by_its_token() {
         "{turns}: the end of the draining state is waited for"
     );
     assert!(pair.client.connection.is_closed());
+}
+
+/// RFC 9000, 10.3.1: clients reset, too, and their datagrams may name none of the endpoint's connections.
+#[test]
+fn a_reset_of_a_client_is_found_by_its_token() {
+    let tail = [7; 16];
+    let mut reset = vec![0x51; 24];
+    reset.extend(tail);
+    for (retired, is_reset) in [(0, false), (1, true)] {
+        let mut pair = to_server();
+        let frame = frames::new_connection_id(1, retired, b"11111111", tail);
+        pair.client.send(Level::OneRtt, &frame);
+        pair.run(SECOND);
+        let mut other = reset.clone();
+        other[39] ^= 1;
+        let routes = [elsewhere(), pair.network.address(CLIENT)].map(|source| Route {
+            source,
+            destination: pair.network.address(SERVER),
+        });
+        pair.network.inject(routes[1], Ecn::NotEct, &other);
+        pair.network.inject(routes[0], Ecn::NotEct, &reset);
+        pair.run(Duration::from_millis(1));
+        assert!(!pair.server.connection(0).unwrap().0.is_closing());
+        pair.network.inject(routes[1], Ecn::NotEct, &reset);
+        pair.run(Duration::from_millis(1));
+        let (connection, log) = pair.server.connection(0).unwrap();
+        assert_eq!(connection.is_closing(), is_reset);
+        let ended = Event::Closed(CloseReason::StatelessReset);
+        assert_eq!(log.events.contains(&ended), is_reset);
+        pair.run(SECOND);
+        assert_eq!(pair.server.endpoint.is_empty(), is_reset);
+    }
+}
+
+/// Whatever the order in which connections with the same token come and go, each is forgotten.
+#[test]
+fn reset_tokens_go_with_their_connections() {
+    let mut pair = to_server();
+    for sequence in 1..20_u8 {
+        let frame = frames::new_connection_id(
+            u64::from(sequence),
+            u64::from(sequence),
+            &[sequence; 8],
+            [sequence; 16],
+        );
+        pair.client.send(Level::OneRtt, &frame);
+        pair.run(SECOND / 10);
+    }
+    let route = Route {
+        source: pair.network.address(CLIENT),
+        destination: pair.network.address(SERVER),
+    };
+    let reset = |token: u8| [vec![0x51; 24], vec![token; 16]].concat();
+    pair.network.inject(route, Ecn::NotEct, &reset(18));
+    pair.run(Duration::from_millis(1));
+    assert!(!pair.server.connection(0).unwrap().0.is_closing());
+    pair.network.inject(route, Ecn::NotEct, &reset(19));
+    pair.run(SECOND);
+    assert!(pair.server.endpoint.is_empty());
+    let dropped = pair.server.endpoint.stats().dropped;
+    pair.network.inject(route, Ecn::NotEct, &[0x80; 40]);
+    pair.network.inject(route, Ecn::NotEct, &reset(19));
+    pair.run(Duration::from_millis(1));
+    assert_eq!(pair.server.endpoint.stats().dropped, dropped + 1);
 }
 
 /// RFC 9000, 10.3.1: tokens come with NEW_CONNECTION_ID, too, and count as long as their ID is in use.

@@ -1,5 +1,5 @@
 //! A client whose address isn't validated gets at most three times what came from it, in whole datagrams, and each
-//! datagram of a server that elicits the acknowledgment of an Initial is a full one (A01, A02).
+//! datagram of a server that elicits the acknowledgment of an Initial is a full one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -74,7 +74,7 @@ fn assert_padded(peer: &ScriptedPeer) {
     }
 }
 
-/// A01. RFC 9000, 8.1 and 14.1.
+/// RFC 9000, 8.1 and 14.1.
 #[test]
 fn silence_after_a_first_datagram_of_any_size_gets_three_times_as_much() {
     for size in [1200, 1201, 1250, 1337, 1452, 1799, 4000] {
@@ -92,7 +92,7 @@ fn silence_after_a_first_datagram_of_any_size_gets_three_times_as_much() {
     }
 }
 
-/// A01. RFC 9002, 6.2.2.1: whatever arrives lets the server go on, and a probe that was due is sent then.
+/// RFC 9002, 6.2.2.1: whatever arrives lets the server go on, and a probe that was due is sent then.
 #[test]
 fn each_datagram_that_arrives_lets_three_more_leave() {
     let mut pair = watched();
@@ -109,7 +109,7 @@ fn each_datagram_that_arrives_lets_three_more_leave() {
     assert_padded(&pair.client);
 }
 
-/// A01. RFC 9000, 8.1: a datagram counts as a whole, with packets in it that nobody can open.
+/// RFC 9000, 8.1: a datagram counts as a whole, with packets in it that nobody can open.
 #[test]
 fn the_whole_datagram_counts() {
     let mut pair = watched();
@@ -125,7 +125,7 @@ fn the_whole_datagram_counts() {
     assert_eq!(sent(&pair), 3600);
 }
 
-/// A01. RFC 9000, 10.2.1 and 8.1: goodbyes count, too, however often the client asks for them.
+/// RFC 9000, 10.2.1 and 8.1: goodbyes count, too, however often the client asks for them.
 #[test]
 fn closing_stays_within_the_limit() {
     let mut pair = watched();
@@ -147,7 +147,7 @@ fn closing_stays_within_the_limit() {
     assert!(pair.server.connection(0).is_none());
 }
 
-/// A01. RFC 9000, 13.2.1: acknowledgments of Initials count.
+/// RFC 9000, 13.2.1: acknowledgments of Initials count.
 #[test]
 fn acknowledgments_stay_within_the_limit() {
     let mut pair = watched();

@@ -1,5 +1,5 @@
 //! A client that doesn't trust the server, or speaks another protocol, says so with the alert of TLS, and delivers
-//! nothing (A19).
+//! nothing.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::time::Duration;
@@ -9,6 +9,7 @@ use quic_transport::{ApiError, CloseReason, Config, Connection, Event, tls};
 use test_fixture::certificates::{Algorithm, Certificate, Leaf, TestCa, WALL_CLOCK, ed25519};
 use test_fixture::ends::{ALPN, Client, Log, NAME, Server, Settings};
 use test_fixture::network::Link;
+use test_fixture::scripted::{client_config, server_config};
 use test_fixture::{Pair, network};
 
 const BAD_CERTIFICATE: u64 = 42;
@@ -171,4 +172,51 @@ fn what_is_no_name_is_refused_at_once() {
         );
         assert!(matches!(made, Err(ApiError::ServerName)), "{name}");
     }
+}
+
+/// TLS settings that were made elsewhere serve as well; those that can't speak QUIC are refused at once.
+#[test]
+fn settings_of_rustls_are_taken_as_they_are() {
+    let settings = Settings::default();
+    let certificate = settings.certificate.copy();
+    let root = certificate.chain.last().unwrap();
+    let protocols: [&[u8]; 2] = [b"first", ALPN];
+    let long = [b'a'; 256];
+    let unusable: [&[&[u8]]; 3] = [&[], &[b""], &[&long]];
+    for wrong in unusable {
+        let config = tls::ClientConfig::from_rustls(client_config(root, wrong));
+        assert!(matches!(config, Err(ApiError::Config(_))));
+        let config = tls::ServerConfig::from_rustls(server_config(&certificate, wrong));
+        assert!(matches!(config, Err(ApiError::Config(_))));
+    }
+    let ready = tls::ServerConfig::from_rustls(server_config(&certificate, &protocols)).unwrap();
+    assert!(ready.alpn().eq(protocols));
+    let asked = tls::ClientConfig::from_rustls(client_config(root, &protocols)).unwrap();
+    assert!(asked.alpn().eq(protocols) && !asked.is_insecure());
+    let asked = asked.wall_clock(tls::WallClock::manual(WALL_CLOCK));
+    let network = network(&settings, Link::delayed(Duration::from_millis(10)));
+    let remote = network.address(test_fixture::SERVER);
+    let random = Random::from_seed([3; 32]);
+    let mut pair = Both {
+        client: Client::with_tls(
+            &asked,
+            &Config::default(),
+            (NAME, remote),
+            random,
+            network.now(),
+        ),
+        server: Server::new(&settings, network.now()),
+        network,
+    };
+    pair.handshake();
+    assert_eq!(pair.client.connection.alpn(), Some(ALPN));
+    assert_eq!(pair.client.connection.server_name(), None);
+    let (server, _) = pair.server.connection(0).unwrap();
+    assert_eq!(
+        (server.alpn(), server.server_name()),
+        (Some(ALPN), Some(NAME))
+    );
+    assert!(!server.is_resumed());
+    let narrowed = asked.cipher_suites(&[tls::CipherSuite::Aes128Gcm]);
+    assert!(narrowed.is_err(), "they are not ours to change");
 }

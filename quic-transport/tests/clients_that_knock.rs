@@ -1,4 +1,4 @@
-//! The endpoint before a connection exists: clients that knock, under load or with nonsense (A05 to A07, A12, A18).
+//! The endpoint before a connection exists: clients that knock, under load or with nonsense.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::net::SocketAddr;
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use quic_common::{BatchBuffer, Datagram, Ecn, Random};
 use quic_transport::{
-    CloseReason, Config, Endpoint, EndpointConfig, Event, Output, RetryPolicy, TransportErrorCode,
-    tls,
+    ApiError, CloseReason, Config, Endpoint, EndpointConfig, Event, Output, RetryPolicy,
+    TransportErrorCode, tls,
 };
 use test_fixture::certificates::{WALL_CLOCK, ed25519};
 use test_fixture::ends::{ALPN, Client, Log, NAME, Server, Settings};
-use test_fixture::network::{Link, Party as _, Route, Transmit};
+use test_fixture::network::{Arrivals, Link, Party as _, Route, Transmit};
 use test_fixture::scripted::parameters::MAX_IDLE_TIMEOUT;
 use test_fixture::scripted::{Draft, Level, Parameters, ScriptedPeer, client_config, frames};
 use test_fixture::{Bulk, CLIENT, CountingAllocator, Pair, SERVER, held_bytes};
@@ -168,7 +168,7 @@ fn copies_of_a_first_datagram_make_one_connection() {
     assert_eq!((bench.accept(), bench.endpoint.len()), (0, 1));
 }
 
-/// A07. What can't be opened with the keys of its own connection ID leaves nothing behind.
+/// What can't be opened with the keys of its own connection ID leaves nothing behind.
 #[test]
 fn nonsense_leaves_nothing_behind() {
     let mut bench = Bench::new(RetryPolicy::UnderLoad);
@@ -186,7 +186,7 @@ fn nonsense_leaves_nothing_behind() {
     assert!(sent.is_empty() && wait.is_none(), "{wait:?}");
 }
 
-/// B17, RFC 9000, 8.1: a ClientHello that isn't completed is forgotten after 10 seconds.
+/// RFC 9000, 8.1: a ClientHello that isn't completed is forgotten after 10 seconds.
 #[test]
 fn half_a_client_hello_is_forgotten() {
     let mut bench = Bench::new(RetryPolicy::UnderLoad);
@@ -207,7 +207,7 @@ fn half_a_client_hello_is_forgotten() {
     assert_eq!(bench.output().1, None);
 }
 
-/// A07. What a client that never completes its ClientHello can make us hold.
+/// What a client that never completes its ClientHello can make us hold.
 #[test]
 fn a_half_open_client_holds_little_memory() {
     let mut bench = Bench::new(RetryPolicy::UnderLoad);
@@ -225,7 +225,7 @@ fn a_half_open_client_holds_little_memory() {
     assert_eq!(bench.output().1, None);
 }
 
-/// A06. RFC 9000, 8.1.2: beyond 1024 handshakes new clients are asked for a token, and one that has it gets in.
+/// RFC 9000, 8.1.2: beyond 1024 handshakes new clients are asked for a token, and one that has it gets in.
 #[test]
 fn under_load_clients_need_a_token() {
     let mut bench = Bench::new(RetryPolicy::UnderLoad);
@@ -376,7 +376,7 @@ fn negotiations_are_not_answered() {
     assert_eq!(bench.output(), (Vec::new(), None));
 }
 
-/// A06. One address may not have more than 256 handshakes without a token, nor more than 2048 with or without; others
+/// One address may not have more than 256 handshakes without a token, nor more than 2048 with or without; others
 /// have room all the same.
 #[test]
 fn one_address_has_its_share() {
@@ -405,7 +405,59 @@ fn one_address_has_its_share() {
     }
 }
 
-/// A12. Ports of services that would answer get no answer: no version negotiation, refusal, Retry or reset.
+/// Lets a client at `address` and the endpoint talk; returns whether their handshake is complete.
+fn talk(bench: &mut Bench, client: &mut Client<Log>, address: SocketAddr) -> bool {
+    let route = Route {
+        source: server_address(),
+        destination: address,
+    };
+    for _ in 0..10 {
+        let mut buffer = BatchBuffer::new();
+        while let Transmit::Batch(head) = client.transmit(bench.now, &mut buffer) {
+            let batch = buffer.batch(head);
+            batch
+                .segments()
+                .for_each(|segment| bench.input(address, segment.to_vec()));
+        }
+        bench.accept();
+        for mut datagram in bench.output().0 {
+            let length = datagram.len();
+            let arrivals = Arrivals::new(route, Ecn::NotEct, length, &mut datagram);
+            client.receive(arrivals, bench.now);
+        }
+    }
+    !client.connection.is_handshaking() && !client.connection.is_closing()
+}
+
+/// One address may not have more connections than it is granted; others are let in, and so is it when one has ended.
+#[test]
+fn one_address_has_so_many_connections() {
+    let from = |port: u16| SocketAddr::from(([203, 0, 113, 9], 20_000 + port));
+    let mut bench = Bench::with(|config| config.connections_of_address = 3);
+    let mut clients: Vec<_> = (0..5).map(|index| client(index, bench.now)).collect();
+    for (port, client) in (0..).zip(&mut clients[..3]) {
+        assert!(talk(&mut bench, client, from(port)));
+    }
+    assert!(!talk(&mut bench, &mut clients[3], from(3)));
+    let refused = clients[3].application.events.iter().any(|event| {
+        let code = TransportErrorCode::CONNECTION_REFUSED;
+        matches!(event, Event::Closed(CloseReason::Peer { code: told, .. }) if *told == code)
+    });
+    assert!(refused, "{:?}", clients[3].application.events);
+    assert!(
+        talk(&mut bench, &mut clients[4], client_address(4)),
+        "another address"
+    );
+    clients[0].connection.close(0, b"");
+    assert!(!talk(&mut bench, &mut clients[0], from(0)));
+    bench.now += SECOND * 5;
+    bench.output();
+    assert_eq!(bench.endpoint.len(), 3);
+    let mut last = client(9, bench.now);
+    assert!(talk(&mut bench, &mut last, from(9)), "there is room again");
+}
+
+/// Ports of services that would answer get no answer: no version negotiation, refusal, Retry or reset.
 #[test]
 fn reflective_ports_get_no_answer() {
     let mut bench = Bench::new(RetryPolicy::Always);
@@ -432,7 +484,7 @@ fn reflective_ports_get_no_answer() {
     }
 }
 
-/// A12. RFC 9000, 10.3.3: two endpoints that know nothing of each other soon fall silent.
+/// RFC 9000, 10.3.3: two endpoints that know nothing of each other soon fall silent.
 #[test]
 fn two_endpoints_do_not_answer_each_other_for_ever() {
     let mut ends = [0, 1].map(|_| Bench::new(RetryPolicy::Always));
@@ -459,7 +511,7 @@ fn two_endpoints_do_not_answer_each_other_for_ever() {
     }
 }
 
-/// A06. What all connections count for is bounded: at the bound one is still let in, beyond it none, until there is
+/// What all connections count for is bounded: at the bound one is still let in, beyond it none, until there is
 /// room again.
 #[test]
 fn a_full_memory_admits_no_one() {
@@ -517,4 +569,65 @@ fn a_memory_that_fills_stops_windows() {
     assert!(free > 4 << 20, "{free}: a quarter of a window of 24 MiB");
     let full = most_of(1 << 19);
     assert!(full <= (1 << 20) * 3 / 8 + (32 << 10), "{full}");
+}
+
+/// What an application does with a client: it may ask for a token at any time, once, and accept it once, with IDs of
+/// the endpoint's length.
+#[test]
+fn an_application_decides_about_clients() {
+    let mut bench = Bench::new(RetryPolicy::Never);
+    bench.input(client_address(1), first_datagram(1, bench.now));
+    let incoming = bench.endpoint.next_incoming().unwrap();
+    assert_eq!(incoming.server_name(), Some(NAME));
+    assert!(incoming.alpn().eq([ALPN]));
+    assert_eq!(incoming.remote(), client_address(1));
+    bench.endpoint.retry(&incoming);
+    assert_eq!(bench.output().0.len(), 1);
+    assert_eq!(bench.endpoint.stats().retries, 1);
+
+    // IDs of another length would lead nowhere.
+    bench.input(client_address(2), first_datagram(2, bench.now));
+    let incoming = bench.endpoint.next_incoming().unwrap();
+    let config = Config {
+        cid_length: 12,
+        ..Config::default()
+    };
+    let accepted = bench
+        .endpoint
+        .accept(incoming, &config, &bench.tls, Log::default(), bench.now);
+    assert!(matches!(accepted, Err(ApiError::Config(_))), "{accepted:?}");
+    assert_eq!(bench.endpoint.stats().refused, 1);
+    assert_eq!(bench.output().0.len(), 1, "it is told");
+    assert!(bench.endpoint.is_empty());
+}
+
+/// A client that answers a Retry, and is to answer another, is refused instead.
+#[test]
+fn nobody_is_asked_for_a_token_twice() {
+    let mut bench = Bench::new(RetryPolicy::Always);
+    let mut client = client(1, bench.now);
+    let address = client_address(1);
+    let route = Route {
+        source: server_address(),
+        destination: address,
+    };
+    let mut buffer = BatchBuffer::new();
+    for _ in 0..2 {
+        while let Transmit::Batch(head) = client.transmit(bench.now, &mut buffer) {
+            let batch = buffer.batch(head);
+            batch
+                .segments()
+                .for_each(|segment| bench.input(address, segment.to_vec()));
+        }
+        for mut datagram in bench.output().0 {
+            let length = datagram.len();
+            let arrivals = Arrivals::new(route, Ecn::NotEct, length, &mut datagram);
+            client.receive(arrivals, bench.now);
+        }
+    }
+    let incoming = bench.endpoint.next_incoming().unwrap();
+    assert!(incoming.is_validated());
+    bench.endpoint.retry(&incoming);
+    let stats = bench.endpoint.stats();
+    assert_eq!((stats.retries, stats.refused), (1, 1));
 }

@@ -1,4 +1,4 @@
-//! Connection IDs given out and retired, in any order, by either end (B06, B07).
+//! Connection IDs given out and retired, in any order, by either end.
 
 use std::time::Duration;
 
@@ -130,7 +130,7 @@ fn what_cannot_be_retired_is_an_error() {
     }
 }
 
-/// B06. Retiring without end costs the peer a packet each time, and neither end any memory.
+/// Retiring without end costs the peer a packet each time, and neither end any memory.
 #[test]
 fn retiring_without_end_makes_nothing_grow() {
     let mut pair = to_client();
@@ -153,7 +153,7 @@ fn retiring_without_end_makes_nothing_grow() {
     assert!(more < 320_000, "{more}");
 }
 
-/// B06. RFC 9000, 5.1.2: a peer may replace all of its connection IDs again and again, if it acknowledges that we
+/// RFC 9000, 5.1.2: a peer may replace all of its connection IDs again and again, if it acknowledges that we
 /// have retired the old ones.
 #[test]
 fn connection_ids_of_the_peer_may_change_for_ever() {
@@ -172,7 +172,7 @@ fn connection_ids_of_the_peer_may_change_for_ever() {
     assert_eq!(retired.count(), 199);
 }
 
-/// B06. RFC 9000, 5.1.2: without acknowledgments only so many may wait.
+/// RFC 9000, 5.1.2: without acknowledgments only so many may wait.
 #[test]
 fn retirements_that_nobody_acknowledges_have_a_bound() {
     const CID_LIMIT: u64 = 9;
@@ -189,7 +189,7 @@ fn retirements_that_nobody_acknowledges_have_a_bound() {
     }
 }
 
-/// B07. RFC 9000, 19.15: a length of 0 or over 20, a number below `Retire Prior To`.
+/// RFC 9000, 19.15: a length of 0 or over 20, a number below `Retire Prior To`.
 #[test]
 fn malformed_ones_are_an_error() {
     const FRAME_ENCODING: u64 = 7;

@@ -1,10 +1,12 @@
-//! Keep-alive: PINGs after silence, and only then (RFC 9000, 10.1.2).
+//! What keeps a connection alive: PINGs after silence, and only then (RFC 9000, 10.1.2), and waiting for credit (4.1).
+#![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::time::Duration;
 
 use quic_transport::{CloseReason, Direction, Event};
 use test_fixture::ends::{Client, Log, Server, Settings};
 use test_fixture::network::{Link, Verdict};
+use test_fixture::scripted::{Level, Parameters, ScriptedPeer, SeenFrame, parameters};
 use test_fixture::{CLIENT, Pair, SERVER};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -66,6 +68,51 @@ fn nothing_is_sent_to_break_no_silence() {
     assert!(sent <= 21, "{sent}");
 }
 
+/// A client that its peer's `limit` stops, and that has said so.
+fn blocked(limit: u64) -> Pair<Client<Log>, ScriptedPeer> {
+    let mut parameters = Parameters::generous();
+    parameters.set(limit, 10);
+    let link = Link::delayed(Duration::from_millis(10));
+    let mut pair =
+        Pair::<Client<Log>, ScriptedPeer>::scripted_server(&Settings::default(), parameters, link);
+    pair.handshake();
+    let connection = &mut pair.client.connection;
+    for _ in 0..3 {
+        let id = connection.open(Direction::Unidirectional).unwrap();
+        assert_eq!(connection.stream_send(id, &[1; 100]), Ok(100));
+    }
+    pair.run(SECOND);
+    pair.server.forget();
+    pair
+}
+
+/// RFC 9000, 4.1: a sender without credit says so again, once each time, before the silence ends the connection.
+#[test]
+fn a_sender_without_credit_breaks_the_silence() {
+    let is_blocked = |frame: &&SeenFrame| {
+        matches!(
+            frame,
+            SeenFrame::DataBlocked { limit: 10 } | SeenFrame::StreamDataBlocked { limit: 10, .. }
+        )
+    };
+    for limit in [
+        parameters::INITIAL_MAX_DATA,
+        parameters::INITIAL_MAX_STREAM_DATA_UNI,
+    ] {
+        let mut pair = blocked(limit);
+        let (turns, _) = pair.turns(SECOND * 150);
+        assert!(turns < 170, "{turns}");
+        assert!(!pair.client.connection.is_closing());
+        let frames = pair.server.frames(Level::OneRtt);
+        let said = frames.filter(is_blocked).count();
+        assert!((9..=10).contains(&said), "{said}");
+        // A peer that is gone is given up all the same.
+        pair.server.acknowledges = false;
+        pair.run(SECOND * 50);
+        assert!(pair.client.connection.is_closed());
+    }
+}
+
 /// RFC 9000, 10.1: PINGs that nobody answers keep nothing alive.
 #[test]
 fn a_peer_that_is_gone_is_given_up() {
@@ -82,7 +129,7 @@ fn a_peer_that_is_gone_is_given_up() {
     assert!(pair.client.connection.is_closed());
 }
 
-/// B17. Our own keep-alive is what we choose; that of the peer alone doesn't make us send any.
+/// Our own keep-alive is what we choose; that of the peer alone doesn't make us send any.
 #[test]
 fn an_end_without_it_sends_acknowledgments_only() {
     let mut pair = pair(&by_client(SECOND * 10));

@@ -1,4 +1,4 @@
-//! Packets of the phases before and after a key update, in any order (B18).
+//! Packets of the phases before and after a key update, in any order.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a peer can make an end hold has bounds, measured with the counting allocator (A05, B03, B04, B08, B14, B15, B29).
+//! What a peer can make an end hold has bounds, measured with the counting allocator.
 //!
 //! The scripted peer lives in the same thread: packets go in at the endpoint, by no network, and what it would keep is
 //! thrown away.
@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use quic_common::{BatchBuffer, Ecn};
 use quic_transport::{CloseReason, Direction, Event, Output};
-use test_fixture::ends::{Log, Server, Settings};
+use test_fixture::ends::{Client, Log, Server, Settings};
 use test_fixture::network::{Arrivals, Link, Party as _, Route};
 use test_fixture::scripted::{Draft, Level, Parameters, ScriptedPeer, frames};
-use test_fixture::{Allocations, CLIENT, CountingAllocator, Pair, SERVER, allocations, held_bytes};
+use test_fixture::{
+    Allocations, Bulk, CLIENT, CountingAllocator, Pair, SERVER, allocations, held_bytes,
+};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -105,7 +107,7 @@ impl Bench {
     }
 }
 
-/// B08. RFC 9000, 21.7: single bytes on all streams that there may be, each as far ahead as the connection's window
+/// RFC 9000, 21.7: single bytes on all streams that there may be, each as far ahead as the connection's window
 /// lets it: as many pieces as all streams may have together, and then one more.
 #[test]
 fn all_streams_in_single_bytes_take_four_windows_at_most() {
@@ -149,7 +151,7 @@ fn all_streams_in_single_bytes_take_four_windows_at_most() {
     assert!(most < 4 * window, "{most}");
 }
 
-/// B08. A window of bytes that begin at the end takes one window.
+/// A window of bytes that begin at the end takes one window.
 #[test]
 fn data_from_the_end_takes_what_it_spans() {
     let mut bench = Bench::new(Parameters::generous());
@@ -172,7 +174,7 @@ fn data_from_the_end_takes_what_it_spans() {
     assert!(held < 5 << 18, "{held}");
 }
 
-/// A05. RFC 9000, 7.5: CRYPTO data in 1-RTT packets, in pieces and far ahead.
+/// RFC 9000, 7.5: CRYPTO data in 1-RTT packets, in pieces and far ahead.
 #[test]
 fn crypto_data_after_the_handshake_is_bounded() {
     const CRYPTO_BUFFER_EXCEEDED: u64 = 0x0d;
@@ -195,7 +197,7 @@ fn crypto_data_after_the_handshake_is_bounded() {
     assert!(held < 512 << 10, "{held}");
 }
 
-/// A05. A handshake message that never ends is refused, whatever TLS makes of it.
+/// A handshake message that never ends is refused, whatever TLS makes of it.
 #[test]
 fn endless_tls_messages_are_refused() {
     let mut bench = Bench::new(Parameters::generous());
@@ -215,7 +217,7 @@ fn endless_tls_messages_are_refused() {
     assert!((0x100..0x200).contains(&code) || code == 0x0d, "{code:#x}");
 }
 
-/// B04. RFC 9000, 13.2.1: a peer that sends for ever and acknowledges nothing costs a bounded number of packets in
+/// RFC 9000, 13.2.1: a peer that sends for ever and acknowledges nothing costs a bounded number of packets in
 /// flight, and then the connection.
 #[test]
 fn a_peer_that_never_acknowledges_does_not_fill_memory() {
@@ -236,7 +238,7 @@ fn a_peer_that_never_acknowledges_does_not_fill_memory() {
     assert_eq!(bench.close_code(), Some(10));
 }
 
-/// B04. What is sent and not acknowledged is bounded, whatever the application offers.
+/// What is sent and not acknowledged is bounded, whatever the application offers.
 #[test]
 fn the_send_buffer_is_bounded() {
     let mut bench = Bench::new(Parameters::generous());
@@ -257,7 +259,7 @@ fn the_send_buffer_is_bounded() {
     assert!(held < 20 << 20, "{held} of {written}");
 }
 
-/// B03. RFC 9000, 19.3: many ACK frames of many ranges, again and again, cost neither memory nor much time.
+/// RFC 9000, 19.3: many ACK frames of many ranges, again and again, cost neither memory nor much time.
 #[test]
 fn acknowledgments_in_many_ranges_are_cheap() {
     let mut bench = Bench::new(Parameters::generous());
@@ -282,7 +284,7 @@ fn acknowledgments_in_many_ranges_are_cheap() {
     );
 }
 
-/// B14. A hundred thousand streams, opened and reset at once: memory stays where it is.
+/// A hundred thousand streams, opened and reset at once: memory stays where it is.
 #[test]
 fn streams_that_are_reset_leave_nothing_behind() {
     let Bench { mut pair, .. } = Bench::new(Parameters::generous());
@@ -309,7 +311,7 @@ fn streams_that_are_reset_leave_nothing_behind() {
     assert!(more < 64 << 10, "{more}");
 }
 
-/// B14. Credit for streams comes back once the application is done with its part, not when the peer is with its own.
+/// Credit for streams comes back once the application is done with its part, not when the peer is with its own.
 #[test]
 fn a_reset_by_the_peer_alone_gives_no_credit() {
     const STREAM_LIMIT: u64 = 4;
@@ -332,7 +334,7 @@ fn a_reset_by_the_peer_alone_gives_no_credit() {
     }
 }
 
-/// B15. Floods of small frames allocate nothing and elicit no more than acknowledgments.
+/// Floods of small frames allocate nothing and elicit no more than acknowledgments.
 #[test]
 fn floods_of_small_frames_cost_little() {
     const PACKETS: usize = 2000;
@@ -375,7 +377,7 @@ fn floods_of_small_frames_cost_little() {
     }
 }
 
-/// B29. RFC 9000, 10.2.1: after a close a hundred thousand packets elicit ever fewer answers, and no memory.
+/// RFC 9000, 10.2.1: after a close a hundred thousand packets elicit ever fewer answers, and no memory.
 #[test]
 fn a_flood_after_the_close_is_hardly_answered() {
     let mut bench = Bench::new(Parameters::generous());
@@ -395,4 +397,31 @@ fn a_flood_after_the_close_is_hardly_answered() {
     bench.now += SECOND * 2;
     bench.drain();
     assert_eq!(bench.pair.server.endpoint.len(), 0);
+}
+
+/// What a transfer needed is given back once the connection has been silent for a while; no wake-up is asked for that.
+#[test]
+fn an_idle_connection_keeps_no_spare_buffers() {
+    let mut settings = Settings::default();
+    settings.client.keep_alive = Some(SECOND * 5);
+    let link = Link {
+        bandwidth: Some(100_000_000),
+        queue: 1_000_000,
+        ..Link::delayed(Duration::from_millis(20))
+    };
+    let mut pair = Pair::<Client<Bulk>, Server<Bulk>>::new(&settings, link);
+    pair.handshake();
+    pair.run(SECOND);
+    let Client {
+        connection,
+        application,
+    } = &mut pair.client;
+    application
+        .request(connection, 5_000_000, 5_000_000)
+        .unwrap();
+    pair.run_until(|pair| pair.client.application.complete == 1);
+    let busy = held_bytes();
+    pair.run(SECOND * 12);
+    let idle = held_bytes();
+    assert!(idle + (1 << 20) < busy, "{idle} of {busy}");
 }

@@ -121,7 +121,7 @@ fn a_seed_repeats_a_run() {
     }
 }
 
-/// D12. Duplication, reordering and corruption from 1 to 50 percent, each alone and all together.
+/// Duplication, reordering and corruption from 1 to 50 percent, each alone and all together.
 #[test]
 fn single_faults_up_to_half_of_all_datagrams() {
     for percent in [1, 2, 5, 10, 20, 35, 50] {

@@ -1,4 +1,4 @@
-//! What happens to time: peers that stop half way, paths that are gone for a while, clocks that jump (B17, B32, B33).
+//! What happens to time: peers that stop half way, paths that are gone for a while, clocks that jump.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn drop_all(network: &mut Network) {
     }
 }
 
-/// B17. A handshake that isn't completed ends: after 10 seconds if anyone may have begun it, and after 30 if it was
+/// A handshake that isn't completed ends: after 10 seconds if anyone may have begun it, and after 30 if it was
 /// the address' owner.
 #[test]
 fn handshakes_that_stop_half_way_are_given_up() {
@@ -51,7 +51,7 @@ fn handshakes_that_stop_half_way_are_given_up() {
     }
 }
 
-/// B32. When a path comes back, the next probe finds it: that is within a backed-off PTO, which is no longer than the
+/// When a path comes back, the next probe finds it: that is within a backed-off PTO, which is no longer than the
 /// outage was.
 #[test]
 fn a_path_that_comes_back_is_used_within_a_backed_off_pto() {
@@ -143,7 +143,7 @@ fn with_skews<A: Application + Default>(
     (client, server)
 }
 
-/// B33. A clock that goes back, or jumps ahead by an hour or a year, neither panics nor spins (the network would tell);
+/// A clock that goes back, or jumps ahead by an hour or a year, neither panics nor spins (the network would tell);
 /// without an idle timeout the transfer goes on.
 #[test]
 fn clocks_that_jump_do_no_harm() {
@@ -190,7 +190,7 @@ fn clocks_that_jump_do_no_harm() {
     }
 }
 
-/// B33. With an idle timeout a jump ahead is a long silence, and ends the connection as one.
+/// With an idle timeout a jump ahead is a long silence, and ends the connection as one.
 #[test]
 fn a_jump_beyond_the_idle_timeout_is_a_silence() {
     for is_client in [true, false] {

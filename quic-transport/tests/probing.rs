@@ -114,6 +114,37 @@ fn probes_repeat_what_may_be_lost_and_declare_nothing_lost() {
     assert_eq!(stats(&mut pair).packets_lost, 0);
 }
 
+/// RFC 9002, 6.2.4: probes carry new data while there is any, and what may be lost once there is none.
+#[test]
+fn probes_carry_new_data_first() {
+    let mut pair = unheard();
+    send(&mut pair, 100);
+    pair.run(Duration::from_millis(11));
+    let id = send(&mut pair, 15_000);
+    pair.run(Duration::from_millis(12));
+    pair.client.forget();
+    pair.run(SECOND * 3);
+    let mut ends = Vec::new();
+    for frame in pair.client.frames(Level::OneRtt) {
+        if let SeenFrame::Stream {
+            id: of,
+            offset,
+            data,
+            ..
+        } = frame
+            && *of == id.value()
+        {
+            ends.push(offset + u64::try_from(data.len()).unwrap());
+        }
+    }
+    assert!(ends[0] > 14_000 && ends[1] == 15_000, "the rest: {ends:?}");
+    assert!(
+        ends[2..].iter().all(|end| *end < 14_000),
+        "all again: {ends:?}"
+    );
+    assert_eq!(stats(&mut pair).packets_lost, 0);
+}
+
 /// RFC 9002, 7.5 and 7: probes leave though the window is full, and count as in flight; nothing else leaves.
 #[test]
 fn probes_leave_through_a_full_window_and_count() {

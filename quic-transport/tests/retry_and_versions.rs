@@ -1,4 +1,4 @@
-//! A client and those who answer its first Initial: Retry and Version Negotiation packets, true or forged (A10, A11).
+//! A client and those who answer its first Initial: Retry and Version Negotiation packets, true or forged.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code")]
 
 use std::sync::{Arc, Mutex};
@@ -131,7 +131,7 @@ fn negotiation(destination: &[u8], source: &[u8], versions: &[u32]) -> Vec<u8> {
     packet
 }
 
-/// A10. RFC 9000, 17.2.5: an authentic Retry is followed, once.
+/// RFC 9000, 17.2.5: an authentic Retry is followed, once.
 #[test]
 fn the_first_authentic_retry_is_followed_and_no_second() {
     let mut bench = Bench::new(Parameters::generous());
@@ -158,7 +158,7 @@ fn the_first_authentic_retry_is_followed_and_no_second() {
     assert!(seen.tokens.len() > count, "probes carry the token, too");
 }
 
-/// A10. RFC 9000, 17.2.5.2: what a Retry must not be.
+/// RFC 9000, 17.2.5.2: what a Retry must not be.
 #[test]
 fn a_retry_that_is_wrong_is_dropped() {
     let bench = Bench::new(Parameters::generous());
@@ -188,7 +188,7 @@ fn a_retry_that_is_wrong_is_dropped() {
     }
 }
 
-/// A10. RFC 9000, 17.2.5.2: not after any other packet of the server.
+/// RFC 9000, 17.2.5.2: not after any other packet of the server.
 #[test]
 fn a_retry_after_an_initial_is_dropped() {
     let mut bench = Bench::new(Parameters::generous());
@@ -239,7 +239,7 @@ fn a_retry_that_the_server_does_not_vouch_for_is_an_error() {
     }
 }
 
-/// A11. RFC 9000, 6.2: versions that we don't speak end the attempt.
+/// RFC 9000, 6.2: versions that we don't speak end the attempt.
 #[test]
 fn a_server_of_other_versions_ends_the_attempt() {
     let mut bench = Bench::new(Parameters::generous());
@@ -253,7 +253,7 @@ fn a_server_of_other_versions_ends_the_attempt() {
     assert_eq!(turns, 1);
 }
 
-/// A11. RFC 9000, 6.2: a list that can't be true is ignored.
+/// RFC 9000, 6.2: a list that can't be true is ignored.
 #[test]
 fn a_forged_version_negotiation_is_ignored() {
     let bench = Bench::new(Parameters::generous());
@@ -283,7 +283,7 @@ fn a_forged_version_negotiation_is_ignored() {
     }
 }
 
-/// A11. RFC 9000, 6.2: nor after any packet of the server, or after a Retry.
+/// RFC 9000, 6.2: nor after any packet of the server, or after a Retry.
 #[test]
 fn a_late_version_negotiation_is_ignored() {
     let mut bench = Bench::new(Parameters::generous());

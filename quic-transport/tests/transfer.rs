@@ -89,10 +89,10 @@ fn a_probe_of_the_mtu_holds_nothing_up() {
     }
 }
 
-/// D10. Paths from the smallest to the largest MTU work, and loopback's is used as far as it goes.
+/// Paths from the smallest to the largest MTU work, and are used nearly as far as they go.
 #[test]
 fn paths_of_any_mtu_work() {
-    for (largest, least) in [(1200, 1200), (1300, 1200), (9000, 1200), (65_507, 65_000)] {
+    for (largest, least) in [(1200, 1200), (1300, 1220), (9000, 8972), (65_507, 65_507)] {
         let mut settings = Settings::default();
         settings.client.max_datagram = quic_transport::MAX_DATAGRAM;
         settings.server.max_datagram = quic_transport::MAX_DATAGRAM;

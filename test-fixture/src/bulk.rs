@@ -158,7 +158,7 @@ impl Application for Bulk {
                 Event::Connected => self.is_connected = true,
                 Event::Closed(reason) => self.closed = Some(reason),
                 Event::Stream(event) => self.on_stream(connection, event),
-                Event::Datagram(_) | Event::Path(_) | _ => {}
+                Event::Alarm | Event::Datagram(_) | Event::Path(_) | _ => {}
             }
         }
     }

@@ -2,7 +2,12 @@
 //!
 //! Last in, first out, so that the memory that is taken is the memory that is warm.
 
+use std::time::{Duration, Instant};
+
 use crate::limits::{SPARE_CHUNKS, SPARE_SMALL_BUFFERS};
+
+/// How long spare buffers that nobody takes are kept.
+const SPARE_TIME: Duration = Duration::from_secs(1);
 
 /// Bytes of a chunk.
 pub(crate) const CHUNK: usize = 16 * 1024;
@@ -15,6 +20,10 @@ pub(crate) const SMALL: usize = 2 * 1024;
 pub(crate) struct ChunkPool {
     chunks: Vec<Box<[u8]>>,
     small: Vec<Vec<u8>>,
+    /// A buffer was asked for since the time below was last brought up to date.
+    is_used: bool,
+    /// When a buffer was last asked for, as far as wake-ups tell.
+    used: Option<Instant>,
     /// Separate pieces of all receive buffers that share the pool.
     pub(super) pieces: usize,
 }
@@ -23,6 +32,7 @@ impl ChunkPool {
     /// A chunk with whatever it held before.
     #[inline]
     pub(super) fn take_chunk(&mut self) -> Box<[u8]> {
+        self.is_used = true;
         self.chunks
             .pop()
             .unwrap_or_else(|| vec![0; CHUNK].into_boxed_slice())
@@ -38,6 +48,7 @@ impl ChunkPool {
     /// An empty small buffer.
     #[inline]
     pub(super) fn take_small(&mut self) -> Vec<u8> {
+        self.is_used = true;
         self.small.pop().unwrap_or_default()
     }
 
@@ -49,9 +60,23 @@ impl ChunkPool {
         }
     }
 
-    /// Frees everything spare, as when the connection falls idle.
-    #[cfg(test)]
-    pub(crate) fn trim(&mut self) {
+    /// A wake-up: frees everything spare if none of it was asked for in a while, since the connection has fallen idle.
+    /// It isn't woken for that; its timers see to it that it is woken at some time.
+    #[inline]
+    pub(crate) fn settle(&mut self, now: Instant) {
+        if std::mem::take(&mut self.is_used) {
+            self.used = Some(now);
+        } else if self
+            .used
+            .is_some_and(|used| now.saturating_duration_since(used) > SPARE_TIME)
+        {
+            self.trim();
+        }
+    }
+
+    #[cold]
+    fn trim(&mut self) {
+        self.used = None;
         self.chunks = Vec::new();
         self.small = Vec::new();
     }
@@ -59,7 +84,9 @@ impl ChunkPool {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHUNK, ChunkPool};
+    use std::time::Instant;
+
+    use super::{CHUNK, ChunkPool, SPARE_TIME};
     use crate::limits::{SPARE_CHUNKS, SPARE_SMALL_BUFFERS};
 
     #[test]
@@ -81,8 +108,28 @@ mod tests {
         pool.give_small(vec![0; 8]);
         assert_eq!(pool.chunks.len(), SPARE_CHUNKS);
         assert_eq!(pool.small.len(), SPARE_SMALL_BUFFERS);
-        pool.trim();
-        assert_eq!(pool.chunks.len() + pool.small.len(), 0);
+    }
+
+    #[test]
+    fn spares_that_nobody_wants_are_freed_at_a_wake_up() {
+        #[expect(clippy::disallowed_methods, reason = "any instant will do as an epoch")]
+        let start = Instant::now();
+        let mut pool = ChunkPool::default();
+        let (chunk, small) = (pool.take_chunk(), pool.take_small());
+        pool.give_chunk(chunk);
+        pool.give_small(small);
+        pool.give_small(vec![0; 8]);
+        pool.settle(start);
+        pool.settle(start + SPARE_TIME);
+        assert_eq!((pool.chunks.len(), pool.small.len()), (1, 1));
+        let chunk = pool.take_chunk();
+        pool.settle(start + SPARE_TIME * 2);
+        pool.give_chunk(chunk);
+        pool.settle(start + SPARE_TIME * 3);
+        assert_eq!(pool.chunks.len(), 1, "asked for a moment ago");
+        pool.settle(start + SPARE_TIME * 4);
+        assert_eq!((pool.chunks.len(), pool.small.len()), (0, 0));
+        pool.settle(start + SPARE_TIME * 9);
     }
 
     #[test]

@@ -210,6 +210,12 @@ impl RemoteCids {
         });
     }
 
+    /// The reset token of the ID to send to, if it has one.
+    pub(crate) fn reset_token(&self) -> Option<ResetToken> {
+        let current = self.given.front()?;
+        current.token
+    }
+
     /// The next retirement to be announced; call [`Self::on_retire_sent`] once it is in a packet.
     pub(crate) fn owed_retirement(&self) -> Option<u64> {
         self.retiring

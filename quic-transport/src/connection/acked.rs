@@ -60,6 +60,11 @@ impl Connection {
     fn on_newly_acked(&mut self, acked: &[Acked], ack: &AckFrame<'_>, space: Space, now: Instant) {
         self.update_rtt(acked, ack, space, now);
         self.timer.on_acked(self.handshake_progress());
+        if !self.spaces.is_settled() {
+            for acked in acked {
+                self.setup.outcomes.on_acked(acked.packet.sent);
+            }
+        }
         let Some(state) = self.spaces.get_mut(space) else {
             return;
         };

@@ -246,17 +246,21 @@ impl Connection {
         if !self.is_confirmed() || self.timer.count() > 0 || !self.path.is_validated {
             return None;
         }
-        let probe = self.path.mtu.next_probe(now)?;
-        let size = usize::from(probe);
+        let best = self.path.mtu.next_probe(now, u16::MAX)?;
         // A connection that hardly carries anything has no use for large datagrams.
-        if self.stats.bytes_sent + self.stats.bytes_received < wide(size) {
+        if self.stats.bytes_sent + self.stats.bytes_received < best.into() {
             return None;
         }
         // Larger than the whole window it may be, as long as nothing else is on its way.
         let controller = &self.path.controller;
-        if controller.available() < wide(size) && controller.in_flight() > 0 {
-            return None;
-        }
+        let most = controller.available().max(controller.window() / 2);
+        let most = u16::try_from(most).unwrap_or(u16::MAX);
+        let probe = if best <= most || controller.in_flight() == 0 {
+            best
+        } else {
+            self.path.mtu.next_probe(now, most)?
+        };
+        let size = usize::from(probe);
         let datagram = buffer.get_mut(..size)?;
         let mut draft = self.draft_probe(datagram)?;
         Self::pad(&mut draft, datagram, size);

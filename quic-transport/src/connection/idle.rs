@@ -53,18 +53,26 @@ impl Idle {
         self.active.checked_add(after)
     }
 
-    /// A PING is on its way.
+    /// When a sender without credit speaks again (RFC 9000, 4.1): in time for what is lost to be sent again before the
+    /// connection is given up. Never, if it isn't.
+    pub(super) fn blocked_deadline(&self, pto: Duration) -> Option<Instant> {
+        let length = self.length(pto)?;
+        self.active.checked_add(length / 2)
+    }
+
+    /// Something that asks for an answer is on its way.
     pub(super) const fn on_keep_alive(&mut self, now: Instant) {
         self.active = now;
     }
 
     /// When the connection is given up, which is never sooner than after 3 `pto`.
     pub(super) fn deadline(&self, pto: Duration) -> Option<Instant> {
-        if self.timeout.is_zero() {
-            return None;
-        }
-        self.since
-            .checked_add(self.timeout.max(pto.saturating_mul(3)))
+        let length = self.length(pto)?;
+        self.since.checked_add(length)
+    }
+
+    fn length(&self, pto: Duration) -> Option<Duration> {
+        (!self.timeout.is_zero()).then(|| self.timeout.max(pto.saturating_mul(3)))
     }
 }
 

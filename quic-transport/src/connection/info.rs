@@ -13,7 +13,7 @@ use crate::{
     recovery::HandshakeProgress,
     stats::{PathStats, Stats},
     transmit::Space,
-    wire::{ConnectionId, Side, Version},
+    wire::{ConnectionId, ResetToken, Side, Version},
 };
 
 impl Connection {
@@ -168,6 +168,11 @@ impl Connection {
     /// The IDs that the router knows the connection by.
     pub(crate) fn local_cids(&self) -> impl Iterator<Item = ConnectionId> {
         self.local_cids.all()
+    }
+
+    /// The token that the peer would reset the connection with, for one who gets datagrams that name no connection.
+    pub(crate) fn reset_token(&self) -> Option<ResetToken> {
+        self.remote_cids.reset_token()
     }
 
     /// The probe timeout without backoff (RFC 9002, 6.2.1).

@@ -212,13 +212,19 @@ impl Connection {
     }
 
     /// Processes the packets that waited for the keys that have come since: packets with long headers bring them.
+    ///
+    /// They count from when they arrived: the wait is part of the delay that our ACK tells of, and no part of the round
+    /// trip that an ACK of the peer measures (RFC 9000, 13.2.5 and RFC 9002, 5.3).
     fn replay_undecryptable(&mut self, now: Instant) {
         while let Some(mut kept) = self.take_decryptable() {
             let Ok(header) = parse_header(&kept.packet, self.local_cids.length()) else {
                 continue;
             };
             match self.unprotect(&mut kept.packet, &header, now) {
-                Opened::Packet(opened) => self.on_opened(&opened, &header, kept.ecn, now),
+                Opened::Packet(opened) => {
+                    self.on_opened(&opened, &header, kept.ecn, kept.arrived);
+                    self.idle.on_received(now);
+                }
                 Opened::Not(Unprocessed::Broken(error)) => self.fail(error),
                 Opened::Not(_) => {
                     self.drop_packet(kept.packet.len(), DropReason::Undecryptable, now);

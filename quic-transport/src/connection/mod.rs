@@ -21,6 +21,7 @@ mod streams;
 mod datagrams;
 mod tokens;
 mod close;
+mod refused;
 mod switch;
 mod fate;
 mod acked;
@@ -102,6 +103,8 @@ pub struct Connection {
     may_grow: bool,
     idle: Idle,
     first_byte: FirstByte,
+    /// When the application wants to be woken.
+    alarm: Option<Instant>,
     /// When the keys of the phase before the current one go away.
     drop_old_keys_at: Option<Instant>,
     owes_handshake_done: bool,

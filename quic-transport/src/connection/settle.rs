@@ -9,7 +9,7 @@ use crate::{
     congestion::Congestion,
     error::Error,
     observe::Observation,
-    recovery::{Losses, Lost, SentPacket},
+    recovery::{Losses, Lost, Outcomes, SentPacket},
     transmit::Space,
 };
 
@@ -63,17 +63,43 @@ impl Connection {
             self.path.controller.on_spurious(spurious);
         }
         let mut lost = std::mem::take(&mut self.scratch.lost);
-        let losses =
+        let mut losses =
             state
                 .sent
                 .detect_lost(now, &self.path.rtt, self.peer.max_ack_delay, &mut lost);
         if !lost.is_empty() {
+            losses.is_persistent |= self.is_persistent_over_spaces(&lost);
             self.on_lost(&lost, space, now);
             self.on_congestion(&losses, now);
         }
         lost.clear();
         self.scratch.lost = lost;
         self.unblock_handshake(space);
+    }
+
+    /// RFC 9002, 7.6.2: each space sees to its own packets; what counts over all of them is for the handshake to show.
+    fn is_persistent_over_spaces(&mut self, lost: &[Lost]) -> bool {
+        if self.spaces.is_settled() {
+            return false;
+        }
+        let Some(sampled) = self.path.rtt.first_sample() else {
+            return false;
+        };
+        let counts = |lost: &&Lost| {
+            let packet = &lost.packet;
+            packet.is_ack_eliciting() && packet.sent >= sampled
+        };
+        let outcomes = &mut self.setup.outcomes;
+        for lost in lost.iter().filter(counts) {
+            outcomes.on_lost(lost.packet.sent);
+        }
+        let duration = self.path.rtt.persistent_congestion(self.peer.max_ack_delay);
+        let is_persistent = outcomes.longest_loss() > duration;
+        if is_persistent {
+            // It counts once.
+            *outcomes = Outcomes::new();
+        }
+        is_persistent
     }
 
     /// The handshake must not wait behind a window that is full of 1-RTT packets: nobody acknowledges those before it

@@ -9,7 +9,10 @@ use std::{
 use quic_common::Ecn;
 
 use super::versions::Negotiation;
-use crate::wire::{ConnectionId, Level};
+use crate::{
+    recovery::Outcomes,
+    wire::{ConnectionId, Level},
+};
 
 /// The state of a handshake.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub(super) struct Setup {
     /// The peer's transport parameters have been applied.
     pub(super) has_peer_parameters: bool,
     pub(super) negotiation: Negotiation,
+    /// What became of packets while there are several spaces.
+    pub(super) outcomes: Outcomes,
 }
 
 impl Setup {
@@ -53,6 +58,7 @@ impl Setup {
             preferred: None,
             has_peer_parameters: false,
             negotiation,
+            outcomes: Outcomes::new(),
         }
     }
 }
@@ -62,6 +68,7 @@ impl Setup {
 pub(super) struct Undecryptable {
     pub(super) level: Level,
     pub(super) ecn: Ecn,
+    pub(super) arrived: Instant,
     pub(super) packet: Vec<u8>,
 }
 

@@ -1,6 +1,6 @@
 //! All deadlines of a connection: the earliest is waited for, and what has expired is acted upon.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{
     Connection,
@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     error::CloseReason,
+    event::Event,
     limits::HALF_OPEN_TIMEOUT,
     recovery::{Expiry, TimerState},
     transmit::{SentFrame, Space},
@@ -21,6 +22,16 @@ const PROBES: usize = 2;
 const BLACK_HOLE_PROBES: u32 = 3;
 
 impl Connection {
+    /// Has [`Event::Alarm`] happen at a time, once, instead of any that was asked for before; `None` for no time.
+    pub const fn set_alarm(&mut self, at: Option<Instant>) {
+        self.alarm = at;
+    }
+
+    /// Changes [`Config::keep_alive`](crate::Config::keep_alive).
+    pub const fn set_keep_alive(&mut self, after: Option<Duration>) {
+        self.config.keep_alive = after;
+    }
+
     /// Acts on the deadlines that have passed at `now`.
     pub(super) fn expire(&mut self, now: Instant) {
         let end = self.end_of_closing(now);
@@ -41,10 +52,18 @@ impl Connection {
         if self.handshake_deadline().is_some_and(|at| at <= now) {
             return self.abandon(CloseReason::HandshakeTimeout);
         }
+        if self.alarm.is_some_and(|at| at <= now) {
+            self.alarm = None;
+            self.events.push_back(Event::Alarm);
+        }
         if self.keep_alive_deadline().is_some_and(|at| at <= now) {
             self.idle.on_keep_alive(now);
             let probes = &mut self.spaces.application.probes;
             *probes = (*probes).max(1);
+        }
+        if self.blocked_deadline().is_some_and(|at| at <= now) {
+            self.idle.on_keep_alive(now);
+            self.streams.repeat_blocked();
         }
         if self.drop_old_keys_at.is_some_and(|at| at <= now) {
             self.drop_old_keys_at = None;
@@ -81,6 +100,8 @@ impl Connection {
             self.paths_deadline(),
             self.idle_deadline(),
             self.keep_alive_deadline(),
+            self.blocked_deadline(),
+            self.alarm,
             self.handshake_deadline(),
             self.drop_old_keys_at,
         ]
@@ -100,6 +121,17 @@ impl Connection {
             .keep_alive
             .filter(|_| self.progress != Progress::Handshaking)?;
         self.idle.keep_alive_deadline(after)
+    }
+
+    /// Without credit, and with nothing in flight, an end speaks up before the silence ends the connection.
+    fn blocked_deadline(&mut self) -> Option<Instant> {
+        let is_waiting = self.progress != Progress::Handshaking
+            && self.spaces.application.sent.times().eliciting.is_none()
+            && self.streams.waits_for_credit();
+        if !is_waiting {
+            return None;
+        }
+        self.idle.blocked_deadline(self.pto())
     }
 
     fn handshake_deadline(&self) -> Option<Instant> {
@@ -155,7 +187,7 @@ impl Connection {
         }
     }
 
-    /// RFC 9002, 6.2.4: one or two packets that carry what may have been lost, or new data, rather than a bare PING.
+    /// RFC 9002, 6.2.4: one or two packets that carry new data, or else what may have been lost, rather than a bare PING.
     ///
     /// Each timeout repeats the packets that come after those that the last one repeated: a peer that can't
     /// acknowledge anything before it has everything, such as a server with half a ClientHello, gets everything.
@@ -163,6 +195,11 @@ impl Connection {
         let Some(state) = self.spaces.get_mut(space) else {
             return;
         };
+        if space == Space::Application && self.streams.new_data() > 0 {
+            let is_plenty = self.streams.new_data() > self.path.mtu.current().into();
+            state.probes = if is_plenty { PROBES } else { 1 };
+            return;
+        }
         state.probes = PROBES;
         let from = state.repeated_to;
         let mut packets = [None; PROBES];

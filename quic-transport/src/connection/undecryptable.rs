@@ -32,6 +32,7 @@ impl Connection {
         self.setup.undecryptable.push(Undecryptable {
             level,
             ecn,
+            arrived: now,
             packet: packet.to_vec(),
         });
     }

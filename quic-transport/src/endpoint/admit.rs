@@ -92,8 +92,10 @@ impl<A: Application> Endpoint<A> {
             original: incoming.dcid,
             scheduled: None,
             is_queued: false,
-            half_open: Some(incoming.path.remote.ip()),
+            address: incoming.path.remote.ip(),
+            is_half_open: true,
             memory,
+            reset_token: None,
         };
         let Some(handle) = self.router.insert(Box::new(entry)) else {
             self.refuse(&incoming, TransportErrorCode::CONNECTION_REFUSED);
@@ -178,7 +180,8 @@ impl<A: Application> Endpoint<A> {
             self.stats.dropped += 1;
             return false;
         }
-        if self.memory() >= self.config.memory {
+        let guests = self.guests.of(path.remote.ip());
+        if self.memory() >= self.config.memory || guests >= self.config.connections_of_address {
             let code = TransportErrorCode::CONNECTION_REFUSED;
             self.stats.refused += 1;
             self.replies

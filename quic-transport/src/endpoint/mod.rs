@@ -8,6 +8,7 @@ mod router;
 mod deadlines;
 mod stateless;
 mod half_open;
+mod guests;
 mod incoming;
 mod knocking;
 mod foreign;
@@ -20,15 +21,15 @@ use std::{collections::VecDeque, hash::Hash, net::IpAddr, time::Instant};
 use quic_common::{KeyedHasher, KeyedMap, Random, Share};
 
 use self::{
-    deadlines::Deadlines, foreign::Strangers, half_open::HalfOpen, knocking::Knocking,
-    router::Router, stateless::Replies,
+    deadlines::Deadlines, foreign::Strangers, guests::Guests, half_open::HalfOpen,
+    knocking::Knocking, router::Router, stateless::Replies,
 };
 pub use self::{foreign::Foreign, incoming::Incoming, router::Handle};
 use crate::{
     connection::Connection,
-    limits::{ENDPOINT_MEMORY, INCOMING_BYTES},
+    limits::{CONNECTIONS_OF_ADDRESS, ENDPOINT_MEMORY, INCOMING_BYTES, RESET_KEYS},
     tls::{ResetKey, TokenKey, WallClock},
-    wire::{ConnectionId, Versions, wide},
+    wire::{ConnectionId, ResetToken, Versions, wide},
 };
 
 /// What runs above a connection of an [`Endpoint`].
@@ -65,14 +66,20 @@ pub struct EndpointConfig {
     /// Which of the threads that share the address this endpoint is for; with several, IDs need 8 bytes or more. See
     /// [`Endpoint::take_foreign`].
     pub share: Share,
-    /// The key of the stateless reset tokens.
+    /// The key of the stateless reset tokens. An endpoint that is started anew with it can reset the connections of
+    /// the one before, and so can others that share it.
     pub reset_key: ResetKey,
+    /// Keys that were in use before, newest first, up to three: connections that have tokens of theirs can still be
+    /// reset.
+    pub earlier_reset_keys: Vec<ResetKey>,
     /// The key of the address validation tokens. Endpoints that share it accept each other's.
     pub token_key: TokenKey,
     /// Bytes that all connections may make the endpoint hold: what is held, and a quarter at least of what their
     /// windows let the peers send. When three quarters of it are taken, windows stop growing; when all of it is, new
     /// clients are refused.
     pub memory: u64,
+    /// Connections that one address (one /64 network of IPv6) may have; more of its clients are refused.
+    pub connections_of_address: usize,
     /// Whether clients are given a token that spares them a Retry next time (RFC 9000, 8.1.3).
     pub new_tokens: bool,
     /// Whether a client's first packet may have a clear fixed bit: what `Config::grease` says of the others (RFC 9287).
@@ -91,8 +98,10 @@ impl EndpointConfig {
             cid_length: 8,
             share: Share::WHOLE,
             reset_key: ResetKey::new(random.array()),
+            earlier_reset_keys: Vec::new(),
             token_key: TokenKey::new(random.array()),
             memory: ENDPOINT_MEMORY,
+            connections_of_address: CONNECTIONS_OF_ADDRESS,
             new_tokens: true,
             grease: true,
             clock: WallClock::system(),
@@ -122,10 +131,13 @@ struct Entry<A> {
     original: ConnectionId,
     scheduled: Option<Instant>,
     is_queued: bool,
-    /// The address that the handshake counts for, until it is complete.
-    half_open: Option<IpAddr>,
+    /// The address that the connection counts for: among handshakes at first, and then among guests.
+    address: IpAddr,
+    is_half_open: bool,
     /// What it counts for in [`Endpoint::memory`].
     memory: u64,
+    /// What the router knows it by, should the client reset it.
+    reset_token: Option<ResetToken>,
 }
 
 /// The connections that share one socket.
@@ -138,11 +150,14 @@ pub struct Endpoint<A> {
     router: Router<Box<Entry<A>>>,
     knocking: Knocking,
     deadlines: Deadlines,
+    /// Whose batch was the last one.
+    last: Option<Handle>,
     /// Connections to look at before the next wait.
     queue: VecDeque<Handle>,
     replies: Replies,
     strangers: Strangers,
     half_open: HalfOpen,
+    guests: Guests,
     /// What all connections hold and may be made to hold, in bytes.
     memory: u64,
     random: Random,
@@ -159,7 +174,9 @@ impl<A: Application> Endpoint<A> {
             config,
             router,
             knocking: Knocking::new(hasher.clone()),
+            guests: Guests::new(hasher.clone()),
             deadlines: Deadlines::default(),
+            last: None,
             queue: VecDeque::new(),
             replies: Replies::default(),
             strangers: Strangers::default(),
@@ -208,6 +225,14 @@ impl<A: Application> Endpoint<A> {
     pub fn memory(&self) -> u64 {
         let knocking = wide(self.knocking.len()).saturating_mul(wide(INCOMING_BYTES));
         self.memory.saturating_add(knocking)
+    }
+
+    /// Changes the key of the stateless reset tokens for connections to come; the one before is kept among
+    /// [`EndpointConfig::earlier_reset_keys`].
+    pub fn change_reset_key(&mut self, key: ResetKey) {
+        let before = std::mem::replace(&mut self.config.reset_key, key);
+        self.config.earlier_reset_keys.insert(0, before);
+        self.config.earlier_reset_keys.truncate(RESET_KEYS - 1);
     }
 
     /// Whether windows may still grow.

@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
-use quic_common::Datagram;
+use quic_common::{Datagram, Random};
 
 use super::{Application, Endpoint, Handle, stateless::ReplyPath};
 use crate::{
     cid::CidChange,
     config::MIN_DATAGRAM,
-    wire::{PacketHeader, PacketKind, parse_header},
+    limits::RESET_KEYS,
+    wire::{PacketHeader, PacketKind, ResetToken, parse_header, wide},
 };
 
 impl<A: Application> Endpoint<A> {
@@ -25,14 +26,21 @@ impl<A: Application> Endpoint<A> {
 
     /// Takes one datagram.
     pub fn input(&mut self, datagram: Datagram<'_>, now: Instant) {
-        let Ok(header) = parse_header(datagram.payload, self.config.cid_length) else {
-            self.stats.dropped += 1;
-            return;
-        };
-        if let Some(handle) = self.router.find(&header.dcid) {
-            self.deliver(handle, datagram, now);
-        } else if !self.is_foreign(&header.dcid, &datagram) {
-            self.on_stray(&header, &datagram, now);
+        let header = parse_header(datagram.payload, self.config.cid_length);
+        if let Ok(header) = &header
+            && let Some(handle) = self.router.find(&header.dcid)
+        {
+            return self.deliver(handle, datagram, now);
+        }
+        // RFC 9000, 10.3.1: what names no connection may be a reset of one.
+        let tail = ResetToken::at_end_of(datagram.payload);
+        if let Some(handle) = tail.and_then(|tail| self.router.find_reset(tail)) {
+            return self.deliver(handle, datagram, now);
+        }
+        match header {
+            Ok(header) if self.is_foreign(&header.dcid, &datagram) => {}
+            Ok(header) => self.on_stray(&header, &datagram, now),
+            Err(_) => self.stats.dropped += 1,
         }
     }
 
@@ -92,7 +100,14 @@ impl<A: Application> Endpoint<A> {
                     .version_negotiation(path, (dcid, scid), &versions, &mut self.random);
             }
             PacketKind::Short => {
-                let token = self.config.reset_key.token(&header.dcid);
+                let (current, earlier) = (&self.config.reset_key, &self.config.earlier_reset_keys);
+                // Nobody knows which key the lost connection had. The peer tries again, and so do we.
+                let token = |random: &mut Random| {
+                    let keys = wide(earlier.len().min(RESET_KEYS - 1)) + 1;
+                    let draw = usize::try_from(random.below(keys)).unwrap_or_default();
+                    let key = draw.checked_sub(1).and_then(|place| earlier.get(place));
+                    key.unwrap_or(current).token(&header.dcid)
+                };
                 self.replies
                     .reset(path, length, token, &mut self.random, now);
             }

@@ -1,10 +1,11 @@
-//! Which connection a datagram belongs to: connection IDs to slots, and the slots themselves.
+//! Which connection a datagram belongs to: connection IDs to slots, and the slots themselves; and whose peer has lost its
+//! state: reset tokens to slots.
 //!
 //! A slot is reused, so a [`Handle`] carries the slot's generation: an old handle finds nothing instead of a stranger.
 
 use quic_common::{KeyedHasher, KeyedMap, Random};
 
-use crate::wire::ConnectionId;
+use crate::wire::{ConnectionId, ResetToken};
 
 /// Names one connection of an endpoint. It never comes to mean another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,14 +30,18 @@ struct Slot<T> {
 #[derive(Debug)]
 pub(super) struct Router<T> {
     cids: KeyedMap<ConnectionId, Handle>,
+    /// Keyed, so that the time of a search says nothing of the tokens (RFC 9000, 10.3.1).
+    reset_tokens: KeyedMap<ResetToken, Handle>,
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
 }
 
 impl<T> Router<T> {
     pub(super) fn new(random: &mut Random) -> Self {
+        let hasher = KeyedHasher::new(random);
         Self {
-            cids: KeyedMap::with_hasher(KeyedHasher::new(random)),
+            cids: KeyedMap::with_hasher(hasher.clone()),
+            reset_tokens: KeyedMap::with_hasher(hasher),
             slots: Vec::new(),
             free: Vec::new(),
         }
@@ -92,6 +97,32 @@ impl<T> Router<T> {
         if self.find(cid) == Some(handle) {
             self.cids.remove(cid);
             super::shrink(&mut self.cids);
+        }
+    }
+
+    /// Which connection a datagram resets that ends with `tail` and names none.
+    pub(super) fn find_reset(&self, tail: ResetToken) -> Option<Handle> {
+        if self.reset_tokens.is_empty() {
+            return None;
+        }
+        self.reset_tokens.get(&tail).copied()
+    }
+
+    /// The peer of `handle` has a token for resets, or another than before, or none any more.
+    pub(super) fn change_reset_token(
+        &mut self,
+        before: Option<ResetToken>,
+        now: Option<ResetToken>,
+        handle: Handle,
+    ) {
+        if let Some(before) = before
+            && self.find_reset(before) == Some(handle)
+        {
+            self.reset_tokens.remove(&before);
+            super::shrink(&mut self.reset_tokens);
+        }
+        if let Some(now) = now {
+            self.reset_tokens.insert(now, handle);
         }
     }
 

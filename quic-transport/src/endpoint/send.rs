@@ -5,6 +5,8 @@ use std::time::Instant;
 use quic_common::{BatchBuffer, BatchHead};
 
 use super::{Application, Endpoint, Handle, stateless::ReplyPath};
+#[cfg(doc)]
+use crate::connection::Connection;
 use crate::connection::{Output, Step};
 
 /// Outdated deadlines that aren't worth a sweep.
@@ -23,7 +25,19 @@ impl<A: Application> Endpoint<A> {
         }
     }
 
+    /// Tells that the system would not send the last batch, because its datagrams are larger than the MTU: see
+    /// [`Connection::on_batch_refused`]. What is told of an earlier batch is left to loss recovery.
+    pub fn on_batch_refused(&mut self, head: &BatchHead) {
+        if let Some(handle) = self.last
+            && let Some(entry) = self.router.get_mut(handle)
+        {
+            entry.connection.on_batch_refused(head);
+            self.enqueue(handle);
+        }
+    }
+
     fn step(&mut self, now: Instant, buffer: &mut [u8]) -> Step {
+        self.last = None;
         self.replies.refill(now);
         if let Some(head) = self.replies.take(buffer) {
             return Step::Send(head);
@@ -70,10 +84,9 @@ impl<A: Application> Endpoint<A> {
         let step = entry.connection.step(now, buffer);
         // What the step itself brought about, such as a timeout: the application may have an answer to it.
         let has_more = was_told && entry.connection.has_events();
-        if !entry.connection.is_handshaking()
-            && let Some(address) = entry.half_open.take()
-        {
-            self.half_open.leave(address);
+        if !entry.connection.is_handshaking() && std::mem::take(&mut entry.is_half_open) {
+            self.half_open.leave(entry.address);
+            self.guests.enter(entry.address);
         }
         let wants_token = entry.connection.wants_token();
         let before = std::mem::replace(&mut entry.memory, entry.connection.memory());
@@ -81,6 +94,11 @@ impl<A: Application> Endpoint<A> {
             .memory
             .saturating_sub(before)
             .saturating_add(entry.memory);
+        let token = entry.connection.reset_token();
+        if token != entry.reset_token {
+            let before = std::mem::replace(&mut entry.reset_token, token);
+            self.router.change_reset_token(before, token, handle);
+        }
         if wants_token {
             self.renew_token(handle);
         }
@@ -90,6 +108,7 @@ impl<A: Application> Endpoint<A> {
         }
         match step {
             Step::Send(head) => {
+                self.last = Some(handle);
                 self.enqueue(handle);
                 Some(head)
             }
@@ -148,10 +167,14 @@ impl<A: Application> Endpoint<A> {
         let Some(entry) = self.router.remove(handle) else {
             return;
         };
-        if let Some(address) = entry.half_open {
-            self.half_open.leave(address);
+        if entry.is_half_open {
+            self.half_open.leave(entry.address);
+        } else {
+            self.guests.leave(entry.address);
         }
         self.memory = self.memory.saturating_sub(entry.memory);
+        self.router
+            .change_reset_token(entry.reset_token, None, handle);
         for cid in entry.connection.local_cids().chain([entry.original]) {
             self.router.remove_cid(&cid, handle);
         }

@@ -168,12 +168,13 @@ impl Replies {
     }
 
     /// Tells a peer that its connection is gone (RFC 9000, 10.3), with the `token` of the ID that it used: at most one
-    /// each [`RESET_INTERVAL`], always smaller than the `trigger` bytes that it answers.
+    /// each [`RESET_INTERVAL`], always smaller than the `trigger` bytes that it answers. No token is worked out for
+    /// more of them.
     pub(super) fn reset(
         &mut self,
         path: ReplyPath,
         trigger: usize,
-        token: ResetToken,
+        token: impl FnOnce(&mut Random) -> ResetToken,
         random: &mut Random,
         now: Instant,
     ) {
@@ -192,7 +193,7 @@ impl Replies {
             return;
         };
         if let Some(tail) = reply.last_chunk_mut() {
-            *tail = token.0;
+            *tail = token(random).0;
         }
         self.push(path, reply);
     }
@@ -285,8 +286,8 @@ mod tests {
             (MIN_RESET + 1, Some(MIN_RESET)),
             (1200, Some(42)),
         ] {
-            replies.reset(path(), trigger, key.token(&cid), &mut random, now);
-            replies.reset(path(), trigger, key.token(&cid), &mut random, now);
+            replies.reset(path(), trigger, |_| key.token(&cid), &mut random, now);
+            replies.reset(path(), trigger, |_| key.token(&cid), &mut random, now);
             let mut buffer = [0; 1200];
             assert_eq!(replies.take(&mut buffer).map(|head| head.length), sent);
             assert_eq!(replies.take(&mut buffer), None, "only one in an interval");

@@ -1,7 +1,8 @@
 //! What the peer lets us send, for a stream or for the connection.
 //!
 //! The limit only grows. When it stops us the peer is told, once for each limit: a second DATA_BLOCKED at the same
-//! offset would say nothing new ([RFC 9000, section 4.1](https://www.rfc-editor.org/rfc/rfc9000#section-4.1)).
+//! offset says nothing new, unless it is to break a silence
+//! ([RFC 9000, section 4.1](https://www.rfc-editor.org/rfc/rfc9000#section-4.1)).
 
 /// Bytes that may be sent before the peer's limit is reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,6 +78,18 @@ impl SendCredit {
         self.blocked = Blocked::Told;
     }
 
+    /// Whether the limit stops us, and the peer knows.
+    pub(crate) fn is_told(&self) -> bool {
+        self.blocked == Blocked::Told && self.available() == 0
+    }
+
+    /// The peer is to be told again.
+    pub(crate) fn repeat_blocked(&mut self) {
+        if self.is_told() {
+            self.blocked = Blocked::Owed;
+        }
+    }
+
     /// A blocked frame for `at` was lost: it is owed again if the limit still stands; returns whether it is.
     pub(crate) fn on_blocked_lost(&mut self, at: u64) -> bool {
         let owed = self.blocked == Blocked::Told && at == self.limit;
@@ -104,6 +117,23 @@ mod tests {
         assert!(credit.on_limit(12));
         assert!(credit.on_blocked());
         assert_eq!(credit.blocked_owed(), Some(12));
+    }
+
+    #[test]
+    fn blocked_is_repeated_only_once_it_was_told_and_while_it_is_true() {
+        let mut credit = SendCredit::new(1);
+        credit.take(1);
+        credit.repeat_blocked();
+        assert_eq!(credit.blocked_owed(), None);
+        assert!(credit.on_blocked() && !credit.is_told());
+        credit.on_blocked_sent();
+        assert!(credit.is_told());
+        credit.repeat_blocked();
+        assert_eq!(credit.blocked_owed(), Some(1));
+        credit.on_blocked_sent();
+        assert!(credit.on_limit(2) && !credit.is_told());
+        credit.repeat_blocked();
+        assert_eq!(credit.blocked_owed(), None);
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl PathResponses {
 mod tests {
     use super::{PATH_RESPONSES, PathResponses};
 
-    /// RFC 9000, 8.2.2: one response for each challenge. B05: up to a bound.
+    /// RFC 9000, 8.2.2: one response for each challenge, up to a bound.
     #[test]
     fn each_challenge_is_answered_once_up_to_the_cap() {
         let mut responses = PathResponses::new();

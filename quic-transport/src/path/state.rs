@@ -180,6 +180,13 @@ impl Path {
         }
     }
 
+    /// Our own system doesn't send datagrams of `size` bytes, which is more than the minimum.
+    pub(crate) fn on_refused(&mut self, size: u16) {
+        if self.mtu.on_refused(size) {
+            self.controller.set_datagram_size(self.mtu.current());
+        }
+    }
+
     /// A packet that was no probe of the MTU, of `size` bytes and sent at `sent`, was lost.
     pub(crate) fn on_lost(&mut self, size: u16, sent: Instant, now: Instant) {
         if self.mtu.on_lost(size, sent, now) {
@@ -255,7 +262,7 @@ mod tests {
             ..PathSettings::default()
         };
         let (mut path, now) = path(&settings);
-        assert_eq!(path.mtu.next_probe(now), Some(65_507));
+        assert_eq!(path.mtu.next_probe(now, u16::MAX), Some(65_507));
         path.mtu.on_probe_sent(65_507);
         path.on_mtu_probe_acked(65_507);
         assert_eq!(
@@ -276,7 +283,7 @@ mod tests {
         };
         let remote = std::net::SocketAddr::from(([0; 16], 443));
         let mut path = Path::new(PathId(0), remote, None, &settings);
-        assert_eq!(path.mtu.next_probe(now), Some(MAXIMUM_MTU_V6));
+        assert_eq!(path.mtu.next_probe(now, u16::MAX), Some(MAXIMUM_MTU_V6));
     }
 
     /// RFC 9000, 8.1: a server that has received nothing is blocked; a full datagram lets it send three.
@@ -311,7 +318,7 @@ mod tests {
         let same = branch(([192, 0, 2, 1], 444), ours);
         assert_eq!((same.rtt.smoothed(), same.controller.in_flight()), (rtt, 0));
         assert_eq!(
-            { same.mtu }.next_probe(now),
+            { same.mtu }.next_probe(now, u16::MAX),
             Some(1452),
             "the old probe is the old path's"
         );

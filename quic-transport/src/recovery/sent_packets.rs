@@ -353,6 +353,24 @@ impl SentPackets {
         }
     }
 
+    /// The packet that was sent last never left, being a probe of the MTU that the system refused: it is forgotten.
+    pub(crate) fn withdraw_mtu_probe(&mut self) {
+        let Some(slot) = self.slots.back_mut() else {
+            return;
+        };
+        let Slot::InFlight(packet) = *slot else {
+            return;
+        };
+        if packet.is_mtu_probe() {
+            *slot = Slot::Settled {
+                run: 1,
+                acked: false,
+            };
+            self.settle(&packet);
+            self.trim();
+        }
+    }
+
     /// Takes what was found spurious since the last call: packets declared lost whose acknowledgment was only late.
     #[inline]
     pub(crate) const fn take_spurious(&mut self) -> Option<Spurious> {

@@ -442,7 +442,7 @@ fn padded_packets_are_in_flight() {
     );
 }
 
-/// B03: a peer that repeats wide ranges costs a step for each, not one for each packet.
+/// a peer that repeats wide ranges costs a step for each, not one for each packet.
 #[test]
 fn repeated_ranges_are_skipped_in_few_steps() {
     let mut packets = sent(20_000, start());

@@ -16,6 +16,7 @@ mod streams;
 mod events;
 mod input;
 mod output;
+mod blocked;
 mod fate;
 mod api;
 #[cfg(test)]

@@ -212,15 +212,19 @@ impl Streams {
                         (frame, SentFrame::StreamDataBlocked { id, at: limit })
                     }),
             };
+            let is_told = frame.is_some();
             if let Some((frame, record)) = frame
                 && !packet.frame(&frame, record)
             {
                 return Room::Full;
             }
-            if let Some(send) = stream.send.as_mut() {
+            if let Some(send) = stream.send.as_mut().filter(|_| is_told) {
                 match next {
-                    owed::STREAM_DATA_BLOCKED => send.credit.on_blocked_sent(),
-                    owed::RESET_STREAM_AT if frame.is_some() => send.on_reset_at_sent(),
+                    owed::STREAM_DATA_BLOCKED => {
+                        send.credit.on_blocked_sent();
+                        self.stopped.push_back(slot, 0);
+                    }
+                    owed::RESET_STREAM_AT => send.on_reset_at_sent(),
                     _ => {}
                 }
             }

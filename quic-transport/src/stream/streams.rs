@@ -101,6 +101,8 @@ pub(crate) struct Streams {
     pub(super) tuning: Lanes<1>,
     /// Who was refused bytes because all streams together hold too many.
     pub(super) waiting: Lanes<1>,
+    /// Who has told the peer that its limit stops it; some may have got credit since.
+    pub(super) stopped: Lanes<1>,
     /// Whether the peer has let us open more streams, bidirectional and unidirectional.
     pub(super) available: [bool; 2],
 }
@@ -139,6 +141,7 @@ impl Streams {
             told: Lanes::default(),
             tuning: Lanes::default(),
             waiting: Lanes::default(),
+            stopped: Lanes::default(),
             available: [false; 2],
         }
     }
@@ -179,6 +182,16 @@ impl Streams {
         self.held.saturating_sub(self.in_flight)
     }
 
+    /// Bytes that were never sent and that the peer's limits let go, or nearly so many: what some streams may not send
+    /// isn't told apart once others may.
+    pub(crate) const fn new_data(&self) -> u64 {
+        if self.sendable_lanes() & NEW_LANES == 0 {
+            return 0;
+        }
+        let (unsent, credit) = (self.unsent(), self.new_data_credit());
+        if unsent < credit { unsent } else { credit }
+    }
+
     /// Bytes that streams hold in both directions; at least a share of what the peer may still send counts as received.
     pub(crate) const fn memory(&self) -> u64 {
         let received = self.received.saturating_sub(self.window.used());
@@ -197,6 +210,7 @@ impl Streams {
     ///
     /// Windows stay as they are when they may not `grow`, because memory is short.
     pub(crate) fn settle(&mut self, now: Instant, rtt: Duration, grow: bool) {
+        self.pool.settle(now);
         while let Some(slot) = self.tuning.pop_front(0) {
             let Some(stream) = self.table.get_mut(slot) else {
                 continue;
@@ -378,6 +392,7 @@ impl Streams {
         self.told.remove(slot);
         self.tuning.remove(slot);
         self.waiting.remove(slot);
+        self.stopped.remove(slot);
         let Some(mut stream) = self.table.remove(slot) else {
             return;
         };

@@ -23,6 +23,12 @@ impl PartialEq for ResetToken {
     }
 }
 
+impl std::hash::Hash for ResetToken {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        state.write(&self.0);
+    }
+}
+
 impl std::fmt::Debug for ResetToken {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ResetToken")

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use quic_common::Reader;
+use quic_common::{BatchHead, Ecn, Reader};
 use quic_transport::{Connection, Direction, Side, StreamError, StreamId};
 
 use crate::ends::{Client, Log, Server, Settings};
@@ -80,6 +80,9 @@ impl Model {
             0 | 1 => self.open(side, operation & 16 != 0),
             2 => {
                 let time = [0, 1, 10, 300][operation / 32 % 4];
+                if operation & 16 != 0 {
+                    self.disturb(side, time);
+                }
                 self.pair.run(Duration::from_millis(time));
             }
             3 if operation & 16 != 0 => {
@@ -97,6 +100,26 @@ impl Model {
             }
         }
         Some(())
+    }
+
+    /// Says what changes timers and sizes, but nothing of what arrives.
+    fn disturb(&mut self, side: usize, choice: u64) {
+        let now = self.pair.network.now();
+        let connection = connection(&mut self.pair, side);
+        let after = Duration::from_millis(50);
+        let head = BatchHead {
+            remote: connection.remote(),
+            local: None,
+            ecn: Ecn::NotEct,
+            length: 1300,
+            segment: 1300,
+        };
+        match choice {
+            0 => connection.on_batch_refused(&head),
+            1 => connection.set_alarm(now.checked_add(after)),
+            10 => connection.set_keep_alive(Some(after)),
+            _ => connection.set_keep_alive(None),
+        }
     }
 
     fn open(&mut self, side: usize, is_unidirectional: bool) {

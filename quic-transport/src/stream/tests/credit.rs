@@ -112,6 +112,78 @@ fn a_stream_that_has_sent_all_it_had_is_not_blocked() {
     assert_eq!(write(&mut streams, 1200).frames(), []);
 }
 
+/// A limit that rises before the peer was told of it: the next one has to be told of.
+#[test]
+fn what_was_not_said_of_one_limit_is_said_of_the_next() {
+    let mut streams = client(PeerLimits {
+        stream_remote: 0,
+        ..GENEROUS
+    });
+    let id = streams.open(BIDI).unwrap();
+    assert_eq!(streams.send(id, &[1; 30]), Ok(30));
+    streams.on_max_stream_data(id, 10).unwrap();
+    assert_eq!(write(&mut streams, 1200).frames().len(), 1, "data");
+    assert_eq!(
+        write(&mut streams, 1200).frames(),
+        [Frame::StreamDataBlocked { id, limit: 10 }]
+    );
+}
+
+/// RFC 9000, 4.1: one frame for all that wait, while any of them does.
+#[test]
+fn blocked_is_repeated_for_one_that_waits() {
+    let mut streams = client(PeerLimits {
+        stream_remote: 10,
+        ..GENEROUS
+    });
+    let [first, second] = [0, 1].map(|_| streams.open(BIDI).unwrap());
+    assert!(!streams.waits_for_credit());
+    for id in [first, second] {
+        assert_eq!(streams.send(id, &[1; 30]), Ok(30));
+    }
+    while streams.has_pending_frames() {
+        write(&mut streams, 1200);
+    }
+    let blocked = |id| [Frame::StreamDataBlocked { id, limit: 10 }];
+    for id in [first, second, first] {
+        assert!(streams.waits_for_credit());
+        streams.repeat_blocked();
+        assert_eq!(write(&mut streams, 1200).frames(), blocked(id));
+    }
+    streams.on_max_stream_data(second, 30).unwrap();
+    assert_eq!(write(&mut streams, 1200).frames().len(), 1, "data");
+    for _ in 0..2 {
+        streams.repeat_blocked();
+        assert_eq!(write(&mut streams, 1200).frames(), blocked(first));
+    }
+    streams.reset(first, 7).unwrap();
+    assert!(!streams.waits_for_credit());
+    streams.repeat_blocked();
+    assert_eq!(write(&mut streams, 1200).frames().len(), 1, "the reset");
+}
+
+/// RFC 9000, 4.1: so it is with the limit for all streams.
+#[test]
+fn data_blocked_is_repeated_while_data_waits() {
+    let mut streams = client(PeerLimits {
+        data: 10,
+        ..GENEROUS
+    });
+    let id = streams.open(BIDI).unwrap();
+    assert_eq!(streams.send(id, &[1; 30]), Ok(30));
+    while streams.has_pending_frames() {
+        write(&mut streams, 1200);
+    }
+    assert!(streams.waits_for_credit());
+    streams.repeat_blocked();
+    assert_eq!(
+        write(&mut streams, 1200).frames(),
+        [Frame::DataBlocked { limit: 10 }]
+    );
+    streams.reset(id, 7).unwrap();
+    assert!(!streams.waits_for_credit(), "nothing waits any more");
+}
+
 /// Lost data needs no credit: it goes out while the connection is blocked, and new data doesn't.
 #[test]
 fn a_blocked_connection_still_retransmits() {

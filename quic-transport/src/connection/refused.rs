@@ -1,0 +1,29 @@
+//! Datagrams that the system would not send, being larger than an interface's MTU,
+//! [RFC 9000, section 14.2](https://www.rfc-editor.org/rfc/rfc9000#section-14.2).
+
+use quic_common::BatchHead;
+
+use super::Connection;
+use crate::{config::MIN_DATAGRAM, error::Error, wire::TransportErrorCode};
+
+impl Connection {
+    /// Tells that the system would not send the last batch, because its datagrams are larger than the MTU (EMSGSIZE).
+    ///
+    /// A probe that meets this has failed at once, instead of counting as lost much later; otherwise datagrams become
+    /// smaller. Where not even 1200 bytes leave there can be no QUIC, and the connection closes with NO_VIABLE_PATH.
+    pub fn on_batch_refused(&mut self, head: &BatchHead) {
+        let size = head.segment;
+        // What is true of another path will be found out on it.
+        if !self.life.is_open() || head.remote != self.path.remote || size == 0 {
+            return;
+        }
+        if size <= usize::from(MIN_DATAGRAM) {
+            let code = TransportErrorCode::NO_VIABLE_PATH;
+            let reason = "the path carries less than 1200 bytes";
+            return self.fail(Error::new(code, 0, reason));
+        }
+        self.spaces.application.sent.withdraw_mtu_probe();
+        self.path
+            .on_refused(u16::try_from(size).unwrap_or(u16::MAX));
+    }
+}
