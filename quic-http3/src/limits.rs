@@ -1,5 +1,7 @@
 //! Every bound of this crate: what a peer can make us hold, repeat or wait for.
 
+use std::time::Duration;
+
 /// The largest field section accepted, in bytes of names and values plus [`FIELD_OVERHEAD`] for each line;
 /// also the longest HEADERS frame.
 pub(crate) const MAX_FIELD_SECTION: u64 = 64 * 1024;
@@ -21,6 +23,9 @@ pub(crate) const GLITCH_BURST: u32 = 10_000;
 
 /// Glitches forgiven each second.
 pub(crate) const GLITCHES_PER_SECOND: u32 = 330;
+
+/// How long the header section of a request may take to arrive.
+pub(crate) const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The longest DATA frame that a body of unknown length is written in.
 pub(crate) const MAX_DATA_FRAME: u64 = 1 << 20;

@@ -3,6 +3,8 @@
 //! Streams are named by their IDs, bytes are borrowed both ways, and nothing waits: a call does what is possible now,
 //! and a [`StreamEvent`](quic_transport::StreamEvent) tells when more is.
 
+use std::time::Instant;
+
 use quic_transport::{Connection, Direction, Fill, StreamError, StreamId};
 
 /// The streams of a connection.
@@ -46,6 +48,12 @@ pub trait Transport {
     /// ([RFC 9218](https://www.rfc-editor.org/rfc/rfc9218)).
     fn set_priority(&mut self, id: StreamId, urgency: u8, incremental: bool);
 
+    /// Has the session asked for its next event at a time, whatever else happens; `None` for no time. A transport
+    /// without it leaves requests that never become whole to other timeouts.
+    fn wake_at(&mut self, at: Option<Instant>) {
+        let _ = at;
+    }
+
     /// Closes the connection.
     fn close(&mut self, code: u64, reason: &'static str);
 }
@@ -86,6 +94,10 @@ impl Transport for Connection {
 
     fn set_priority(&mut self, id: StreamId, urgency: u8, incremental: bool) {
         over(self.set_priority(id, urgency, incremental));
+    }
+
+    fn wake_at(&mut self, at: Option<Instant>) {
+        self.set_alarm(at);
     }
 
     fn close(&mut self, code: u64, reason: &'static str) {

@@ -13,6 +13,7 @@ use crate::send::Send;
 
 /// One request and its response.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Exchange {
     pub(super) id: StreamId,
     pub(super) receive: Receive,
@@ -21,6 +22,8 @@ pub(super) struct Exchange {
     pub(super) reset: Option<Code>,
     pub(super) stopped: Option<Code>,
     pub(super) is_writable: bool,
+    /// Its header section may take only so long from now on.
+    pub(super) is_awaited: bool,
     is_live: bool,
     is_queued: bool,
 }
@@ -54,6 +57,7 @@ impl Exchanges {
                 reset: None,
                 stopped: None,
                 is_writable: false,
+                is_awaited: false,
                 is_live: true,
                 is_queued: false,
             });
@@ -72,6 +76,7 @@ impl Exchanges {
         exchange.reset = None;
         exchange.stopped = None;
         exchange.is_writable = false;
+        exchange.is_awaited = false;
         exchange.is_live = false;
         // A slot that is still queued is found dead, or serving another request; both do no harm.
         self.free.push(slot);

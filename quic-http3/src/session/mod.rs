@@ -18,10 +18,12 @@ use crate::transport::Transport;
 mod exchange;
 mod incoming;
 mod outgoing;
+mod patience;
 
 use exchange::{Exchanges, Slot};
 use incoming::{CLOSED_CRITICAL, Peer, Unidirectional};
 use outgoing::Critical;
+use patience::Patience;
 
 /// What there is to tell, in words for both sides.
 #[derive(Debug)]
@@ -68,6 +70,7 @@ pub(crate) struct Session {
     next_request: u64,
     state: State,
     glitches: Glitches,
+    patience: Patience,
     spare: Vec<Fields>,
     scratch: Vec<u8>,
 }
@@ -87,6 +90,7 @@ impl Session {
             next_request: 0,
             state: State::Open,
             glitches: Glitches::new(),
+            patience: Patience::default(),
             spare: Vec::new(),
             scratch: Vec::new(),
         }
@@ -239,7 +243,10 @@ impl Session {
                 Err(error) => return Some(self.fail(transport, error)),
             }
         }
-        None
+        match self.mind_patience(transport, now) {
+            Ok(()) => None,
+            Err(error) => Some(self.fail(transport, error)),
+        }
     }
 
     /// Closes the connection for what the peer did.
@@ -267,7 +274,8 @@ impl Session {
             exchange.send.reset(id, transport, code);
             self.exchanges.queue(slot);
             self.exchanges.settle(slot);
-            if code != Code::NO_ERROR {
+            // A server may do without the rest of a request; a client asked for the response.
+            if code != Code::NO_ERROR || self.side.is_server() {
                 self.glitches.count(now)?;
             }
             return Ok(Some(Signal::Stopped(id, code)));
@@ -289,7 +297,12 @@ impl Session {
             },
         );
         let signal = match step {
-            Ok(Step::Blocked) => return Ok(None),
+            Ok(Step::Blocked) => {
+                if self.side.is_server() && exchange.receive.is_fresh() {
+                    self.await_head(slot, now);
+                }
+                return Ok(None);
+            }
             Ok(Step::Data) => return Ok(Some(Signal::Data(id))),
             Ok(Step::End) => {
                 self.exchanges.settle(slot);

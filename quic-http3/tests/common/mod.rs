@@ -7,6 +7,8 @@
     reason = "test code, of which each binary uses a part"
 )]
 
+pub(crate) mod raw;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Instant;
 
@@ -53,6 +55,8 @@ pub(crate) struct Mock {
     /// What the session reset, and stopped.
     pub(crate) resets: Vec<(StreamId, u64)>,
     pub(crate) stops: Vec<(StreamId, u64)>,
+    /// When it wants to be woken.
+    pub(crate) alarm: Option<Instant>,
 }
 
 impl Mock {
@@ -71,6 +75,7 @@ impl Mock {
             closed: None,
             resets: Vec::new(),
             stops: Vec::new(),
+            alarm: None,
         }
     }
 
@@ -146,6 +151,10 @@ impl Mock {
 }
 
 impl Transport for Mock {
+    fn wake_at(&mut self, at: Option<Instant>) {
+        self.alarm = at;
+    }
+
     fn open(&mut self, direction: Direction) -> Option<StreamId> {
         let (left, place) = match direction {
             Direction::Bidirectional => (&mut self.bidirectional, 0),
