@@ -19,6 +19,7 @@ use crate::{
     event_loop::EventLoop,
     failure::Failure,
     file_body::FileBody,
+    pipe::Pipe,
     progress::Progress,
     qlog_files::QlogFiles,
     signals::Termination,
@@ -50,7 +51,7 @@ struct Fetch {
 /// Where a body goes.
 #[derive(Debug)]
 enum Sink {
-    Stdout,
+    Stdout(Arc<Pipe>),
     /// Made when the first byte or the end has come.
     File {
         path: PathBuf,
@@ -61,11 +62,7 @@ enum Sink {
 impl Sink {
     fn write(&mut self, data: &[u8]) -> Result<(), Failure> {
         match self {
-            Self::Stdout => {
-                let mut out = io::stdout().lock();
-                out.write_all(data)
-                    .map_err(|error| Failure::new(format!("can't write to stdout: {error}")))
-            }
+            Self::Stdout(pipe) => pipe.write(data),
             Self::File { path, file } => {
                 let fail = |error| Failure::with_file(path, &error);
                 let file = match file {
@@ -77,13 +74,10 @@ impl Sink {
         }
     }
 
-    fn end(&mut self) -> Result<(), Failure> {
-        self.write(b"")?;
+    fn has_room(&self) -> bool {
         match self {
-            Self::Stdout => io::stdout()
-                .flush()
-                .map_err(|error| Failure::new(format!("can't write to stdout: {error}"))),
-            Self::File { .. } => Ok(()),
+            Self::Stdout(pipe) => pipe.has_room(),
+            Self::File { .. } => true,
         }
     }
 }
@@ -110,7 +104,11 @@ impl Exchange for Fetch {
     }
 
     fn shares_output(&self) -> bool {
-        matches!(self.sink, Sink::Stdout)
+        matches!(self.sink, Sink::Stdout(_))
+    }
+
+    fn has_room(&self) -> bool {
+        self.sink.has_room()
     }
 
     fn on_response(&mut self, status: u16, length: Option<u64>) {
@@ -129,7 +127,8 @@ impl Exchange for Fetch {
 
     fn on_end(&mut self) -> Result<(), Failure> {
         self.progress.finish();
-        self.sink.end()
+        // A file is made for an empty body, too.
+        self.sink.write(b"")
     }
 
     fn name(&self) -> String {
@@ -147,13 +146,28 @@ pub fn run(arguments: &cli::Client) -> Result<(), Failure> {
         return Ok(());
     };
     let tls = tls_of(arguments)?;
+    let pipe = Arc::new(Pipe::new(io::stdout())?);
     let mut fetches = Vec::new();
     for (index, target) in arguments.urls.iter().enumerate() {
-        fetches.push(fetch(arguments, index, target)?);
+        fetches.push(fetch(arguments, index, target, &pipe)?);
     }
     let addresses = first.resolve(arguments.timeout)?;
-    let finished = try_each(arguments, first, &tls, &addresses, fetches)?;
-    finished
+    let termination = Termination::default();
+    termination
+        .on_signals()
+        .map_err(|error| Failure::new(format!("can't watch for signals: {error}")))?;
+    let ways = Ways {
+        server: first,
+        addresses: &addresses,
+        termination: &termination,
+        pipe: &pipe,
+    };
+    let result = try_each(arguments, &tls, &ways, fetches);
+    // Who wants the program to end doesn't want it to wait for the reader of its output.
+    if !termination.is_requested() {
+        pipe.finish()?;
+    }
+    result?
         .iter()
         .find(|fetch| fetch.status >= 400)
         .map_or(Ok(()), |fetch| {
@@ -164,18 +178,27 @@ pub fn run(arguments: &cli::Client) -> Result<(), Failure> {
         })
 }
 
+/// Where the server may be, and what connects the connection to the rest of the program.
+struct Ways<'w> {
+    server: &'w Target,
+    addresses: &'w [SocketAddr],
+    termination: &'w Termination,
+    pipe: &'w Pipe,
+}
+
 /// Tries one address after the other until one answers, all within the time that one would have.
 fn try_each(
     arguments: &cli::Client,
-    server: &Target,
     tls: &tls::ClientConfig,
-    addresses: &[SocketAddr],
+    ways: &Ways<'_>,
     mut fetches: Vec<Fetch>,
 ) -> Result<Vec<Fetch>, Failure> {
-    let termination = Termination::default();
-    termination
-        .on_signals()
-        .map_err(|error| Failure::new(format!("can't watch for signals: {error}")))?;
+    let Ways {
+        server,
+        addresses,
+        termination,
+        ..
+    } = *ways;
     let qlog = QlogFiles::new(arguments.qlog_dir.as_deref())?;
     let deadline = Instant::now() + arguments.timeout;
     let mut last = Failure::new(format!("{}: the name has no address", server.host()));
@@ -207,7 +230,7 @@ fn try_each(
         if let Some(qlog) = &qlog {
             download = download.logged(qlog);
         }
-        let result = drive(*address, &mut download, &termination);
+        let result = drive(*address, &mut download, ways);
         tell(download.path_notes());
         if result.is_ok() || download.has_connected() || termination.is_requested() {
             result?;
@@ -233,7 +256,7 @@ fn tell(notes: &[String]) {
 fn drive(
     address: SocketAddr,
     download: &mut Download<Fetch>,
-    termination: &Termination,
+    ways: &Ways<'_>,
 ) -> Result<(), Failure> {
     let fail = |error: io::Error| Failure::new(format!("{address}: {error}"));
     let mut socket = Socket::bind_for(address).map_err(fail)?;
@@ -241,19 +264,26 @@ fn drive(
     drop(socket.enable_icmp_errors());
     let mut events = EventLoop::new().map_err(fail)?;
     events.add(socket).map_err(fail)?;
-    termination.wakes(events.waker());
+    ways.termination.wakes(events.waker());
+    ways.pipe.wakes(events.waker());
     events.run(download).map_err(fail)?;
     download.result()
 }
 
-fn fetch(arguments: &cli::Client, index: usize, target: &Target) -> Result<Fetch, Failure> {
+fn fetch(
+    arguments: &cli::Client,
+    index: usize,
+    target: &Target,
+    pipe: &Arc<Pipe>,
+) -> Result<Fetch, Failure> {
     let upload = arguments.data.as_ref().map(open_upload).transpose()?;
-    let sink = arguments
-        .output_of(index)
-        .map_or(Sink::Stdout, |path| Sink::File {
+    let sink = arguments.output_of(index).map_or_else(
+        || Sink::Stdout(Arc::clone(pipe)),
+        |path| Sink::File {
             path: path.clone(),
             file: None,
-        });
+        },
+    );
     // Several would draw over each other.
     let is_alone = arguments.urls.len() == 1;
     let shows_progress =

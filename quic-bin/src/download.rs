@@ -50,6 +50,11 @@ pub trait Exchange {
         false
     }
 
+    /// Whether more of the body can be taken now. The event loop is woken once it can again.
+    fn has_room(&self) -> bool {
+        true
+    }
+
     /// The final response has come; `length` is what it says about its body.
     fn on_response(&mut self, status: u16, length: Option<u64>);
 
@@ -91,6 +96,10 @@ pub struct Download<E> {
     roaming: Roaming,
     waiting: VecDeque<E>,
     running: IdMap<StreamId, Running<E>>,
+    /// The one whose body waits until there is room for it.
+    held: Option<StreamId>,
+    /// After so long a silence a PING is sent, if none is held.
+    keep_alive: Option<Duration>,
     finished: Vec<E>,
     state: State,
     remote: SocketAddr,
@@ -168,6 +177,8 @@ impl<E: Exchange> Download<E> {
             roaming: Roaming::default(),
             waiting: exchanges.into_iter().collect(),
             running: IdMap::default(),
+            held: None,
+            keep_alive: config.keep_alive,
             finished: Vec::new(),
             state: State::Connecting,
             remote,
@@ -435,6 +446,14 @@ impl<E: Exchange> Download<E> {
             if length == 0 {
                 break;
             }
+            if !running.exchange.has_room() {
+                // The silence is ours then, and no reason for anyone to give up.
+                self.held = Some(id);
+                let third = self.timing.silence / 3;
+                let after = self.keep_alive.map_or(third, |after| after.min(third));
+                self.connection.set_keep_alive(Some(after));
+                break;
+            }
             running.exchange.on_body(data, now)?;
             if self
                 .session
@@ -445,6 +464,20 @@ impl<E: Exchange> Download<E> {
             }
         }
         Ok(())
+    }
+
+    /// Goes on with the body that was held back.
+    fn resume(&mut self, now: Instant) -> Result<(), Failure> {
+        let Some(id) = self.held else {
+            return Ok(());
+        };
+        let running = self.running.get(&id);
+        if running.is_some_and(|running| !running.exchange.has_room()) {
+            return Ok(());
+        }
+        self.held = None;
+        self.connection.set_keep_alive(self.keep_alive);
+        self.on_data(id, now)
     }
 
     fn on_finished(&mut self, id: StreamId, now: Instant) -> Result<(), Failure> {
@@ -471,6 +504,9 @@ impl<E: Exchange> Protocol for Download<E> {
         self.connection.settle(now);
         if self.termination.is_requested() {
             self.fail(Failure::new("interrupted"));
+        }
+        if let Err(failure) = self.resume(now) {
+            self.fail(failure);
         }
         while let Some(event) = self.connection.next_event() {
             self.on_connection_event(event, now);
@@ -518,7 +554,10 @@ impl<E: Exchange> Protocol for Download<E> {
     }
 
     /// A way that doesn't exist needs no waiting for, while another address may be tried.
-    fn on_fault(&mut self, _: SocketId, _: BatchHead, fault: Fault) {
+    fn on_fault(&mut self, _: SocketId, head: BatchHead, fault: Fault) {
+        if fault == Fault::TooLarge {
+            self.connection.on_batch_refused(&head);
+        }
         let is_final = match fault {
             Fault::Unreachable | Fault::NotPermitted => true,
             Fault::TooLarge | Fault::NoBuffers | Fault::Other(_) | _ => false,

@@ -3,13 +3,13 @@
 use std::{net::SocketAddr, sync::Arc, time::Instant};
 
 use mio::Waker;
-use quic_common::{BatchBuffer, Random};
+use quic_common::{BatchBuffer, BatchHead, Random};
 use quic_http3::Code;
 use quic_transport::{
     Config, Endpoint, EndpointConfig, Incoming, Output as Step, RetryPolicy, Side, Versions,
     tls::{self, CipherSuite, ResetKey, TokenKey},
 };
-use quic_udp::Datagrams;
+use quic_udp::{Datagrams, Fault};
 
 use crate::{
     alpn::Alpn,
@@ -22,6 +22,7 @@ use crate::{
     qlog_files::QlogFiles,
     random,
     reader::Reader,
+    secrets,
     service::Service,
     signals::Termination,
     site::Site,
@@ -49,6 +50,10 @@ pub struct Settings {
     pub qlog: Option<QlogFiles>,
     /// What it does without.
     pub extensions: Extensions,
+    /// The keys of the stateless resets, newest first; none for a new one.
+    pub reset_keys: Vec<[u8; 32]>,
+    /// Connections that one address may have, if the usual number isn't right.
+    pub connections_of_address: Option<usize>,
 }
 
 impl Default for Settings {
@@ -62,6 +67,8 @@ impl Default for Settings {
             forbids_migration: false,
             qlog: None,
             extensions: Extensions::default(),
+            reset_keys: Vec::new(),
+            connections_of_address: None,
         }
     }
 }
@@ -94,8 +101,12 @@ impl TryFrom<&cli::Server> for Settings {
             forbids_migration: arguments.no_migration,
             qlog: QlogFiles::new(arguments.qlog_dir.as_deref())?,
             extensions: arguments.extensions,
+            connections_of_address: arguments.connections_per_address,
             ..Self::default()
         };
+        if let Some(path) = &arguments.reset_key {
+            settings.reset_keys = secrets::load(path)?;
+        }
         if arguments.retry {
             settings.retry = RetryPolicy::Always;
         }
@@ -113,6 +124,7 @@ pub struct Shared {
     tls: tls::ServerConfig,
     site: Arc<Site>,
     reset_key: ResetKey,
+    earlier_reset_keys: Vec<ResetKey>,
     token_key: TokenKey,
     termination: Termination,
 }
@@ -171,11 +183,14 @@ impl Shared {
             .map_err(|error| Failure::new(format!("certificate and key: {error}")))?
             .key_log(Arc::new(rustls::KeyLogFile::new()));
         let mut random = Random::from_seed(random::seed()?);
+        let mut keys = settings.reset_keys.iter().copied().map(ResetKey::new);
+        let reset_key = keys.next();
         Ok(Self {
+            reset_key: reset_key.unwrap_or_else(|| ResetKey::new(random.array())),
+            earlier_reset_keys: keys.collect(),
             settings,
             tls,
             site: Arc::new(site),
-            reset_key: ResetKey::new(random.array()),
             token_key: TokenKey::new(random.array()),
             termination,
         })
@@ -202,6 +217,12 @@ impl Shared {
         config.share = post.share();
         config.memory /= u64::from(post.share().of());
         config.reset_key = self.reset_key.clone();
+        config
+            .earlier_reset_keys
+            .clone_from(&self.earlier_reset_keys);
+        if let Some(most) = self.settings.connections_of_address {
+            config.connections_of_address = most.div_ceil(post.share().of().into());
+        }
         config.token_key = self.token_key.clone();
         Ok(Server {
             endpoint: Endpoint::new(config, random),
@@ -302,6 +323,12 @@ impl Protocol for Server {
 
     fn is_done(&self) -> bool {
         self.life == Life::Ended
+    }
+
+    fn on_fault(&mut self, _: SocketId, head: BatchHead, fault: Fault) {
+        if fault == Fault::TooLarge {
+            self.endpoint.on_batch_refused(&head);
+        }
     }
 }
 

@@ -279,3 +279,17 @@ fn an_interrupted_client_says_so() {
     assert!(outcome.elapsed < Duration::from_secs(8), "{outcome:?}");
     outcome.failed("interrupted");
 }
+
+/// Who reads the output may stop for longer than the timeout: the connection waits for it.
+#[test]
+fn a_reader_that_stops_for_a_while_gets_everything() {
+    let server = Server::generating();
+    let url = server.url("/20000000");
+    let client = Running::slow(
+        &server.trusted(&["--timeout", "1", &url]),
+        Duration::from_secs(4),
+    );
+    let outcome = client.end();
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert_eq!(outcome.stdout.len(), 20_000_000);
+}

@@ -17,6 +17,7 @@ use crate::{alpn::Alpn, certificate::Fingerprint, roaming::Plan, url::Target};
 #[derive(Clone, Debug, Parser)]
 #[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 #[command(name = "quic-client", version, about, max_term_width = 100, after_help = EXIT_CODES)]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub struct Client {
     /// What to fetch.
     #[arg(value_name = "URL", value_parser = parse_target, help = URLS)]

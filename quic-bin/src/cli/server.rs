@@ -6,7 +6,7 @@ use clap::{ArgGroup, CommandFactory as _, Parser, error::ErrorKind, value_parser
 use quic_transport::Versions;
 
 use super::extensions::Extensions;
-use super::values::{Cipher, versions};
+use super::values::{Cipher, at_least_one, versions};
 use crate::{alpn::Alpn, limits::MAX_THREADS};
 
 /// Serves files over HTTP/3.
@@ -69,6 +69,15 @@ pub struct Server {
     /// Send every new client a Retry, not only when many handshakes are under way.
     #[arg(long)]
     pub retry: bool,
+
+    /// The key of stateless resets: a file of 32 secret bytes. A server that is started anew with it can tell the
+    /// clients of the one before that their connections are gone. Keys that were used before may follow, three at most.
+    #[arg(long, value_name = "FILE")]
+    pub reset_key: Option<PathBuf>,
+
+    /// How many connections one client address (or /64 network of IPv6) may have.
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub connections_per_address: Option<usize>,
 
     /// Write a qlog file for each connection into this directory; the variable QLOGDIR does the same.
     #[arg(long, value_name = "DIR")]

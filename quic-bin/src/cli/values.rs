@@ -78,6 +78,14 @@ pub(super) fn timeout(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
+/// A number that isn't zero.
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse()
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| "expected a number of 1 or more".to_owned())
+}
+
 /// A number of bytes, with one of the binary suffixes K, M, G and T if wanted.
 pub(super) fn byte_count(text: &str) -> Result<u64, String> {
     let expected = || "expected a number of bytes, such as 1000000, 64M or 1G".to_owned();
@@ -131,6 +139,14 @@ mod tests {
         assert_eq!(byte_count("16T"), Ok(1 << 44));
         for wrong in ["", "G", "-1", "1.5G", "1X", "17T", "99999999999T", "1GG"] {
             assert!(byte_count(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_not_zero() {
+        assert_eq!(super::at_least_one("7"), Ok(7));
+        for wrong in ["", "0", "-1", "1.5", "x"] {
+            assert!(super::at_least_one(wrong).is_err(), "{wrong}");
         }
     }
 

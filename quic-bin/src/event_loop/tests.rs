@@ -211,6 +211,93 @@ fn a_flood_leaves_room_for_timers() {
     assert!(probe.most_per_turn <= u64::try_from(bound).unwrap());
 }
 
+/// Answers what comes on one of its sockets, and counts what comes on the other.
+#[derive(Default)]
+struct Echo {
+    /// The socket that it answers on.
+    local: Option<SocketAddr>,
+    turn: u64,
+    /// The turn in which something came that is still to be answered, and where from.
+    asked: Option<(u64, SocketAddr)>,
+    answers: u64,
+    slowest: u64,
+    flood: u64,
+    stop: Arc<AtomicBool>,
+}
+
+impl Protocol for Echo {
+    fn input(&mut self, socket: SocketId, datagrams: Datagrams<'_>, _: Instant) {
+        for datagram in datagrams {
+            if socket == 0 {
+                self.flood += 1;
+            } else {
+                self.asked = Some((self.turn, datagram.remote));
+            }
+        }
+    }
+
+    fn process(&mut self, _: Instant) {
+        self.turn += 1;
+    }
+
+    fn output(&mut self, _: Instant, buffer: &mut BatchBuffer) -> Output {
+        let Some((turn, remote)) = self.asked.take() else {
+            return Output::Idle;
+        };
+        self.answers += 1;
+        self.slowest = self.slowest.max(self.turn - turn);
+        if self.answers == 50 {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        buffer.bytes_mut()[..5].fill(7);
+        Output::Batch(BatchHead {
+            remote,
+            local: self.local,
+            ecn: Ecn::NotEct,
+            length: 5,
+            segment: 5,
+        })
+    }
+
+    fn is_done(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// A socket that is flooded takes neither the turn of another socket nor the time to send: what is asked there is
+/// answered in the turn after it was read.
+#[test]
+fn a_flood_leaves_room_for_other_sockets() {
+    let (mut looping, flooded) = looping();
+    let (quiet, address) = bound();
+    looping.add(quiet).unwrap();
+    let mut echo = Echo {
+        local: Some(address),
+        ..Echo::default()
+    };
+    let stop = Arc::clone(&echo.stop);
+    let flood = thread::spawn(move || {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let datagram = [0x41; 1200];
+        while !stop.load(Ordering::Relaxed) && socket.send_to(&datagram, flooded).is_ok() {}
+    });
+    let client = thread::spawn(move || {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .unwrap();
+        for _ in 0..50 {
+            socket.send_to(b"hello", address).unwrap();
+            assert_eq!(socket.recv(&mut [0; 10]).unwrap(), 5);
+        }
+    });
+    looping.run(&mut echo).unwrap();
+    client.join().unwrap();
+    flood.join().unwrap();
+    assert_eq!((echo.answers, echo.slowest), (50, 1));
+    assert!(echo.flood > 50, "{} datagrams of the flood", echo.flood);
+}
+
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[test]
 fn short_waits_are_short() {

@@ -96,6 +96,17 @@ impl Running {
         })
     }
 
+    /// A client whose output is read a little, and then not for some time.
+    pub fn slow(arguments: &[&str], pause: Duration) -> Self {
+        Self::start(Command::new(CLIENT).args(arguments), move |mut stdout| {
+            let mut all = vec![0; 1000];
+            stdout.read_exact(&mut all).unwrap();
+            thread::sleep(pause);
+            stdout.read_to_end(&mut all).unwrap();
+            all
+        })
+    }
+
     /// A client in the middle of a large body that nobody looks at.
     pub fn busy(arguments: &[&str]) -> Self {
         let (sender, first) = channel();
