@@ -38,9 +38,9 @@ feature compatible "version 1 to 2, compatibly" small hq-interop \
   " --quic-versions v2,v1 --first-version v1" " --quic-versions v2,v1" \
   "$sent$kind\"initial\".*\"version\":\"00000001\" && $received$kind\"handshake\".*\"version\":\"6b3343cf\"" \
   "$received$kind\"handshake\".*\"version\":\"6b3343cf\""
-feature rebinding "rebinding (the client's port)" medium hq-interop " --rebind-after 0.05" - \
+feature rebinding "rebinding (the client's port), 20 MB" longer hq-interop " --rebind-after 0.02" - \
   "$received${frame}\"path_challenge\"" "$received${frame}\"path_response\""
-feature migration "migration by the client" medium hq-interop " --migrate-after 0.05" - \
+feature migration "migration by the client, 20 MB" longer hq-interop " --migrate-after 0.02" - \
   "$received${frame}\"path_response\"" "$received${frame}\"path_response\""
 feature client-hello "ClientHello in several packets" small hq-interop " --large-client-hello" - \
   "$sent$kind\"initial\".*${frame}\"crypto\",\"offset\":[1-9]" \

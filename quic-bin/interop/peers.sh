@@ -6,7 +6,7 @@
 # What is listed neither in "plain" nor in "with" is a feature that the peer, or its program, doesn't have.
 
 declare -a PEERS_KNOWN=()
-declare -A SPEAKS BETWEEN CAN SWITCHES CLIENT_ALPN
+declare -A SPEAKS BETWEEN CAN SWITCHES CLIENT_ALPN FINDING
 
 # peer NAME "ALPN..." [CLIENT_ALPN_SWITCH [SEPARATOR]]: the protocols that it speaks, the switch that makes its client
 # speak one, and what stands between paths and switches.
@@ -22,10 +22,8 @@ plain() {
 # with NAME ROLE FEATURE SWITCHES: @STORE@ is a directory that lasts for the row; a client whose switches begin with
 # "twice" is run once for the first path and once for the rest.
 with() { CAN[$1.$2.$3]=1 SWITCHES[$1.$2.$3]=$4; }
-
-# Our own programs.
-OURS="handshake transfer multiplexing http3 retry chacha20 key-update ecn resumption zero-rtt v2 compatible rebinding \
-migration client-hello datagrams"
+# finding NAME ROLE FEATURE TEXT: why a cell of a peer's role fails, where that has been found out. Shown while it fails.
+finding() { FINDING[$1.$2.$3]=$4; }
 
 peer aioquic "hq-interop h3" "--alpn"
 plain aioquic server handshake transfer multiplexing http3 key-update resumption zero-rtt v2 compatible rebinding \
@@ -77,6 +75,9 @@ with ngtcp2 client key-update "--key-update=1ms"
 with ngtcp2 client resumption "twice --session-file=@STORE@/s --tp-file=@STORE@/t --disable-early-data"
 with ngtcp2 client zero-rtt "twice --session-file=@STORE@/s --tp-file=@STORE@/t"
 with ngtcp2 client rebinding "--change-local-addr=10ms --nat-rebinding"
+finding ngtcp2 client rebinding "nobody's fault, and not in every run. The client changes its address in the middle of a \
+download and happens to have nothing to send afterwards: our qlog has probes to the old address until the idle timeout, \
+and nothing from the new one, which the server can't know."
 with ngtcp2 client migration "--change-local-addr=10ms"
 
 peer picoquic "hq-interop h3" "-a" "--"
@@ -91,6 +92,11 @@ with picoquic client resumption "twice -T @STORE@/t"
 with picoquic client zero-rtt "twice -T @STORE@/t"
 with picoquic client v2 "-v 6b3343cf"
 with picoquic client compatible "-U 6b3343cf"
+finding picoquic client compatible "the peer's fault. The server's first packet in version 2 is an Initial with the \
+ServerHello. This client takes it as the sign to change its version, does not decrypt it (\`picoquic_parse_header_and_decrypt\` \
+in packet.c), and acknowledges it all the same: our qlog has its next Initial with an ACK of packet 0 and its whole \
+ClientHello once more. So the ServerHello counts as delivered and is never repeated. aioquic's server gets through \
+because it answers a repeated ClientHello with all its CRYPTO data, acknowledged or not."
 with picoquic client rebinding "-f 1"
 with picoquic client migration "-f 3"
 

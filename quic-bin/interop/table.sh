@@ -7,13 +7,14 @@ cell() {
   local file=$WORK/cells/$1.$2.$3/result what=server
   cell_text=''
   [ "$1" = server ] && what=client
-  if [ -s "$file" ]; then
+  if ! is_possible "$3"; then
+    cell_text="no switch"
+  elif [ -s "$file" ]; then
     local result; result=$(cat "$file")
     if [ "$result" = pass ]; then cell_text=pass; return; fi
-    notes+=("**${TITLE[$3]}**, our $1 with $2: ${result#fail }")
+    local finding=${FINDING[$2.$what.$3]:-}
+    notes+=("**${TITLE[$3]}**, our $1 with $2: ${result#fail }${finding:+. Found: $finding}")
     cell_text="**fail** [${#notes[@]}]"
-  elif ! is_possible "$3"; then
-    cell_text="not ours yet"
   elif [ -z "${CAN[$2.$what.$3]:-}" ]; then
     cell_text="-"
   else
@@ -28,7 +29,7 @@ table() { # ROLE PEER...
     printf '| %s |' "${TITLE[$feature]}"
     for peer in "$@"; do
       if [ "$peer" = ours ] && [ ! -s "$WORK/cells/$role.ours.$feature/result" ]; then
-        printf ' not ours yet |'
+        printf ' no switch |'
       else
         cell "$role" "$peer" "$feature"; printf ' %s |' "$cell_text"
       fi
@@ -57,7 +58,7 @@ byte, the client has ended without an error, and our own qlog shows what the row
 phase, the validated path, and so on (`quic-bin/interop/features.sh`). All runs are over loopback on one machine. Rows
 speak hq-interop, or HTTP/3 where that is all that the peer speaks.
 
-"-": the peer, or the program around it, doesn't have the feature. "not ours yet": our programs don't have it.
+"-": the peer, or the program around it, doesn't have the feature. "no switch": our programs have no option for it.
 
 HEAD
   echo "## Our client, with the servers of others"
@@ -79,7 +80,6 @@ HEAD
       echo "$number. $note"
     done
     echo
-    if [ -s "$here/findings.md" ]; then cat "$here/findings.md"; echo; fi
   fi
   echo "## Peers"
   echo
