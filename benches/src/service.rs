@@ -9,7 +9,7 @@ use quic_bin::server::{ALPN, Shared};
 use quic_bin::signals::Termination;
 use quic_bin::site::Site;
 use quic_bin::threads;
-use quic_transport::tls;
+use quic_transport::tls::{self, KeyExchange};
 
 /// A server that ends with this value.
 #[derive(Debug)]
@@ -33,7 +33,9 @@ impl Service {
     #[must_use]
     pub fn start() -> Self {
         let identity = Identity::self_signed(&["localhost".to_owned()], SystemTime::now()).unwrap();
-        let tls = tls::ClientConfig::with_roots(identity.chain.iter().cloned(), &[ALPN]).unwrap();
+        let tls = tls::ClientConfig::with_roots(identity.chain.iter().cloned(), &[ALPN])
+            .and_then(|tls| tls.key_exchange(&[KeyExchange::X25519]))
+            .unwrap();
         let site = Site {
             root: None,
             test_resources: true,

@@ -333,6 +333,17 @@ fn tls_of(arguments: &cli::Client) -> Result<tls::ClientConfig, Failure> {
             .map_err(|error| Failure::new(format!("TLS: {error}")))?,
         None => tls,
     };
+    let groups: Vec<_> = arguments
+        .key_exchange
+        .iter()
+        .map(|group| group.key_exchange())
+        .collect();
+    let tls = if groups.is_empty() {
+        tls
+    } else {
+        tls.key_exchange(&groups)
+            .map_err(|error| Failure::new(format!("TLS: {error}")))?
+    };
     Ok(tls.key_log(Arc::new(rustls::KeyLogFile::new())))
 }
 

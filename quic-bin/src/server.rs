@@ -7,7 +7,7 @@ use quic_common::{BatchBuffer, BatchHead, Random};
 use quic_http3::Code;
 use quic_transport::{
     Config, Endpoint, EndpointConfig, Incoming, Output as Step, RetryPolicy, Side, Versions,
-    tls::{self, CipherSuite, ResetKey, TokenKey},
+    tls::{self, CipherSuite, KeyExchange, ResetKey, TokenKey},
 };
 use quic_udp::{Datagrams, Fault};
 
@@ -54,6 +54,8 @@ pub struct Settings {
     pub reset_keys: Vec<[u8; 32]>,
     /// Connections that one address may have, if the usual number isn't right.
     pub connections_of_address: Option<usize>,
+    /// The key exchange groups that it accepts, most wanted first.
+    pub key_exchange: Vec<KeyExchange>,
 }
 
 impl Default for Settings {
@@ -69,6 +71,7 @@ impl Default for Settings {
             extensions: Extensions::default(),
             reset_keys: Vec::new(),
             connections_of_address: None,
+            key_exchange: KeyExchange::DEFAULT.to_vec(),
         }
     }
 }
@@ -109,6 +112,10 @@ impl TryFrom<&cli::Server> for Settings {
         }
         if arguments.retry {
             settings.retry = RetryPolicy::Always;
+        }
+        if !arguments.key_exchange.is_empty() {
+            let groups = arguments.key_exchange.iter();
+            settings.key_exchange = groups.map(|group| group.key_exchange()).collect();
         }
         if let Some(cipher) = arguments.cipher {
             settings.cipher_suites = vec![cipher.suite()];
@@ -180,6 +187,7 @@ impl Shared {
         let names = Alpn::names(&settings.alpn);
         let tls = tls::ServerConfig::new(identity.chain, identity.key, &names)
             .and_then(|tls| tls.cipher_suites(&settings.cipher_suites))
+            .and_then(|tls| tls.key_exchange(&settings.key_exchange))
             .map_err(|error| Failure::new(format!("certificate and key: {error}")))?
             .key_log(Arc::new(rustls::KeyLogFile::new()));
         let mut random = Random::from_seed(random::seed()?);

@@ -110,6 +110,7 @@ fn client(index: u64, now: Instant) -> Client<Log> {
         .unwrap()
         .clone();
     let tls = tls::ClientConfig::with_roots([root], &[ALPN]).unwrap();
+    let tls = tls.key_exchange(&[tls::KeyExchange::X25519]).unwrap();
     let tls = tls.wall_clock(tls::WallClock::manual(WALL_CLOCK));
     let random = Random::from_seed(seed);
     Client::with_tls(

@@ -52,6 +52,8 @@ pub struct Leaf<'a> {
     pub padding: usize,
     /// Whether its time is over.
     pub expired: bool,
+    /// Whether it is a client's.
+    pub is_client: bool,
 }
 
 /// A certificate with an Ed25519 key that signed itself: the same bytes each time for the same names.
@@ -101,7 +103,7 @@ impl TestCa {
         &self.root
     }
 
-    /// Makes a certificate for a server.
+    /// Makes a certificate.
     ///
     /// # Panics
     ///
@@ -173,7 +175,11 @@ fn server(leaf: &Leaf<'_>) -> CertificateParams {
     params
         .distinguished_name
         .push(DnType::CommonName, "test server");
-    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    params.extended_key_usages = vec![if leaf.is_client {
+        ExtendedKeyUsagePurpose::ClientAuth
+    } else {
+        ExtendedKeyUsagePurpose::ServerAuth
+    }];
     if leaf.expired {
         params.not_after = date_time_ymd(2000, 1, 1);
     }

@@ -32,6 +32,8 @@ pub struct Settings {
     pub retry: RetryPolicy,
     /// The versions that the server speaks; the client's are in its settings.
     pub versions: Versions,
+    /// The key exchange groups of both: X25519 alone by default, so that a ClientHello fits a datagram.
+    pub key_exchange: Vec<tls::KeyExchange>,
     /// The server's certificate.
     pub certificate: Certificate,
 }
@@ -44,6 +46,7 @@ impl Default for Settings {
             server: Config::default(),
             retry: RetryPolicy::default(),
             versions: Versions::DEFAULT,
+            key_exchange: vec![tls::KeyExchange::X25519],
             certificate: ed25519(&[NAME]),
         }
     }
@@ -78,6 +81,7 @@ impl<A: Application + Default> Client<A> {
     pub fn new(settings: &Settings, remote: SocketAddr, now: Instant) -> Self {
         let root = settings.certificate.chain.last().unwrap().clone();
         let tls = tls::ClientConfig::with_roots([root], &[ALPN]).unwrap();
+        let tls = tls.key_exchange(&settings.key_exchange).unwrap();
         let tls = tls.wall_clock(tls::WallClock::manual(WALL_CLOCK));
         let random = Random::from_seed([settings.seed; 32]);
         Self::with_tls(&tls, &settings.client, (NAME, remote), random, now)
@@ -145,6 +149,14 @@ impl<A: Application + Default> Server<A> {
     /// A server without connections.
     #[must_use]
     pub fn new(settings: &Settings, _: Instant) -> Self {
+        let Certificate { chain, key } = settings.certificate.copy();
+        let tls = tls::ServerConfig::new(chain, key, &[ALPN]).unwrap();
+        Self::with_tls(settings, tls.key_exchange(&settings.key_exchange).unwrap())
+    }
+
+    /// A server with other TLS settings.
+    #[must_use]
+    pub fn with_tls(settings: &Settings, tls: tls::ServerConfig) -> Self {
         let mut random = Random::from_seed([settings.seed.wrapping_add(100); 32]);
         let endpoint = EndpointConfig {
             retry: settings.retry,
@@ -154,8 +166,6 @@ impl<A: Application + Default> Server<A> {
             clock: tls::WallClock::manual(WALL_CLOCK),
             ..EndpointConfig::new(&mut random)
         };
-        let Certificate { chain, key } = settings.certificate.copy();
-        let tls = tls::ServerConfig::new(chain, key, &[ALPN]).unwrap();
         Self {
             endpoint: Endpoint::new(endpoint, random),
             handles: Vec::new(),

@@ -18,7 +18,7 @@ use quic_bin::{
     site::Site,
     threads,
 };
-use quic_transport::tls::{CipherSuite, ClientConfig};
+use quic_transport::tls::{CipherSuite, ClientConfig, KeyExchange};
 use quic_udp::Socket;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
@@ -98,7 +98,9 @@ pub(crate) fn serve(directory: &Path) -> Outcome<()> {
 pub(crate) fn fetch(directory: &Path, address: SocketAddr, size: u64) -> Outcome<()> {
     let root = CertificateDer::from(std::fs::read(directory.join("cert.der"))?);
     let tls =
-        ClientConfig::with_roots([root], &[ALPN])?.cipher_suites(&[CipherSuite::Aes128Gcm])?;
+        ClientConfig::with_roots([root], &[ALPN])?
+        .cipher_suites(&[CipherSuite::Aes128Gcm])?
+        .key_exchange(&[KeyExchange::X25519])?;
     let count = Count {
         path: format!("/{size}"),
         received: 0,

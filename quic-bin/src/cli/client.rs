@@ -7,7 +7,7 @@ use clap::{CommandFactory as _, Parser, error::ErrorKind};
 use quic_transport::{Version, Versions};
 
 use super::extensions::Extensions;
-use super::values::{Cipher, Upload, byte_count, timeout, version, versions};
+use super::values::{Cipher, Group, Upload, byte_count, timeout, version, versions};
 use crate::{alpn::Alpn, certificate::Fingerprint, roaming::Plan, url::Target};
 
 /// Downloads over HTTP/3, or shows what this QUIC stack can do.
@@ -58,6 +58,10 @@ pub struct Client {
     /// Offer only this cipher suite.
     #[arg(long, value_name = "NAME", requires = "urls")]
     pub cipher: Option<Cipher>,
+
+    /// Offer only these key exchange groups, most wanted first.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "urls")]
+    pub key_exchange: Vec<Group>,
 
     /// Update the keys once, as soon as the handshake is confirmed.
     #[arg(long, requires = "urls")]

@@ -12,7 +12,7 @@ use std::{io::Write as _, process::ExitCode};
 pub use client::{Client, Trust};
 pub use extensions::Extensions;
 pub use server::{Server, generated_length};
-pub use values::{Cipher, Upload};
+pub use values::{Cipher, Group, Upload};
 
 use crate::failure::Failure;
 

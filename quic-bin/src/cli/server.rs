@@ -6,7 +6,7 @@ use clap::{ArgGroup, CommandFactory as _, Parser, error::ErrorKind, value_parser
 use quic_transport::Versions;
 
 use super::extensions::Extensions;
-use super::values::{Cipher, at_least_one, versions};
+use super::values::{Cipher, Group, at_least_one, versions};
 use crate::{alpn::Alpn, limits::MAX_THREADS};
 
 /// Serves files over HTTP/3.
@@ -90,6 +90,10 @@ pub struct Server {
     /// What it does without.
     #[command(flatten)]
     pub extensions: Extensions,
+
+    /// Accept only these key exchange groups, most wanted first.
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub key_exchange: Vec<Group>,
 }
 
 impl Server {

@@ -3,7 +3,10 @@
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
 use clap::ValueEnum;
-use quic_transport::{Version, Versions, tls::CipherSuite};
+use quic_transport::{
+    Version, Versions,
+    tls::{CipherSuite, KeyExchange},
+};
 
 /// A cipher suite of TLS 1.3, by a name that can be typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -27,6 +30,35 @@ impl Cipher {
             Self::Aes128 => CipherSuite::Aes128Gcm,
             Self::Aes256 => CipherSuite::Aes256Gcm,
             Self::ChaCha20 => CipherSuite::ChaCha20Poly1305,
+        }
+    }
+}
+
+/// A key exchange group, by a name that can be typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Group {
+    /// X25519MLKEM768.
+    #[value(name = "x25519mlkem768")]
+    X25519MlKem768,
+    /// X25519.
+    X25519,
+    /// secp256r1.
+    #[value(name = "p256")]
+    P256,
+    /// secp384r1.
+    #[value(name = "p384")]
+    P384,
+}
+
+impl Group {
+    /// The group.
+    #[must_use]
+    pub const fn key_exchange(self) -> KeyExchange {
+        match self {
+            Self::X25519MlKem768 => KeyExchange::X25519MlKem768,
+            Self::X25519 => KeyExchange::X25519,
+            Self::P256 => KeyExchange::Secp256r1,
+            Self::P384 => KeyExchange::Secp384r1,
         }
     }
 }

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     cid::CidChange,
+    error::ApiError,
     event::Event,
     limits::CONNECTION_MEMORY,
     recovery::HandshakeProgress,
@@ -90,6 +91,28 @@ impl Connection {
             .one_rtt
             .as_ref()
             .map_or(0, |keys| keys.generation())
+    }
+
+    /// The peer's certificates, each in DER, its own first; a client's only if it was asked for one. Empty before the
+    /// handshake is complete.
+    pub fn peer_certificates(&self) -> impl Iterator<Item = &[u8]> {
+        let certificates = self.session.peer_certificates().unwrap_or_default();
+        certificates.iter().map(AsRef::as_ref)
+    }
+
+    /// Fills `out` with secret bytes that both ends derive in the same way from `label` and `context`, and nobody else:
+    /// to bind what an application does to this connection (RFC 8446, 7.5; RFC 5705).
+    ///
+    /// # Errors
+    ///
+    /// [`ApiError::HandshakeIncomplete`], and [`ApiError::TooLarge`] for more than 255 hashes.
+    pub fn export_keying_material(
+        &self,
+        out: &mut [u8],
+        label: &[u8],
+        context: Option<&[u8]>,
+    ) -> Result<(), ApiError> {
+        self.session.export(out, label, context)
     }
 
     /// The congestion control algorithm, by name.

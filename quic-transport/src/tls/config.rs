@@ -6,19 +6,47 @@
 use std::sync::Arc;
 
 use rustls::client::danger::ServerCertVerifier;
-use rustls::client::{Resumption, WebPkiServerVerifier};
-use rustls::crypto::{CryptoProvider, ring as ring_provider};
+use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier};
+use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::ResolvesServerCert;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{NoClientAuth, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::version::TLS13;
 use rustls::{KeyLog, RootCertStore};
 
 use super::clock::WallClock;
+use super::crypto::provider::default_provider;
 use super::failure::reason;
+use super::key_exchange::KeyExchange;
 use super::suite::CipherSuite;
 use super::verify::Rootless;
 use crate::error::ApiError;
+
+/// The algorithms of a configuration, most wanted first.
+#[derive(Clone, Debug)]
+struct Algorithms {
+    suites: Vec<CipherSuite>,
+    groups: Vec<KeyExchange>,
+}
+
+impl Default for Algorithms {
+    fn default() -> Self {
+        Self {
+            suites: CipherSuite::ALL.to_vec(),
+            groups: KeyExchange::DEFAULT.to_vec(),
+        }
+    }
+}
+
+/// Whether clients have to show a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientCertificates {
+    /// One without a certificate is turned away.
+    Required,
+    /// One without a certificate is let in; one with a certificate that isn't trusted is turned away.
+    Optional,
+}
 
 /// A client's side of TLS 1.3; cheap to clone.
 #[derive(Clone, Debug)]
@@ -26,6 +54,7 @@ pub struct ClientConfig {
     tls: rustls::ClientConfig,
     /// What the configuration is built from; `None` when it came ready-made.
     verifier: Option<Arc<dyn ServerCertVerifier>>,
+    algorithms: Algorithms,
     clock: WallClock,
     insecure: bool,
 }
@@ -40,13 +69,7 @@ impl ClientConfig {
         roots: impl IntoIterator<Item = CertificateDer<'static>>,
         alpn: &[&[u8]],
     ) -> Result<Self, ApiError> {
-        let mut store = RootCertStore::empty();
-        for root in roots {
-            store
-                .add(root)
-                .map_err(|error| ApiError::Tls(reason(&error)))?;
-        }
-        Self::with_root_store(store, alpn)
+        Self::with_root_store(store(roots)?, alpn)
     }
 
     /// As [`ClientConfig::with_roots`], with trust anchors in rustls' form.
@@ -55,7 +78,7 @@ impl ClientConfig {
     ///
     /// When there is no root, or `alpn` is invalid.
     pub fn with_root_store(roots: RootCertStore, alpn: &[&[u8]]) -> Result<Self, ApiError> {
-        let provider = Arc::new(provider(&CipherSuite::ALL)?);
+        let provider = Arc::new(default_provider());
         let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
             .build()
             .map_err(|_no_roots| ApiError::Config("no root certificate"))?;
@@ -69,7 +92,7 @@ impl ClientConfig {
     ///
     /// When `alpn` is invalid.
     pub fn with_pin(pin: [u8; 32], alpn: &[&[u8]]) -> Result<Self, ApiError> {
-        let algorithms = ring_provider::default_provider().signature_verification_algorithms;
+        let algorithms = default_provider().signature_verification_algorithms;
         Self::with_verifier(Arc::new(Rootless::pinned(pin, algorithms)), alpn)
     }
 
@@ -79,7 +102,7 @@ impl ClientConfig {
     ///
     /// When `alpn` is invalid.
     pub fn insecure(alpn: &[&[u8]]) -> Result<Self, ApiError> {
-        let algorithms = ring_provider::default_provider().signature_verification_algorithms;
+        let algorithms = default_provider().signature_verification_algorithms;
         let mut config = Self::with_verifier(Arc::new(Rootless::insecure(algorithms)), alpn)?;
         config.insecure = true;
         Ok(config)
@@ -94,11 +117,13 @@ impl ClientConfig {
         verifier: Arc<dyn ServerCertVerifier>,
         alpn: &[&[u8]],
     ) -> Result<Self, ApiError> {
-        let mut tls = client(Arc::clone(&verifier), &CipherSuite::ALL)?;
+        let algorithms = Algorithms::default();
+        let mut tls = client(Arc::clone(&verifier), &algorithms)?;
         tls.alpn_protocols = protocols(alpn)?;
         Ok(Self {
             tls,
             verifier: Some(verifier),
+            algorithms,
             clock: WallClock::system(),
             insecure: false,
         })
@@ -116,6 +141,7 @@ impl ClientConfig {
         Ok(Self {
             tls,
             verifier: None,
+            algorithms: Algorithms::default(),
             clock: WallClock::system(),
             insecure: false,
         })
@@ -127,8 +153,24 @@ impl ClientConfig {
     ///
     /// When there is none, or the configuration came from [`ClientConfig::from_rustls`].
     pub fn cipher_suites(mut self, suites: &[CipherSuite]) -> Result<Self, ApiError> {
+        self.algorithms.suites = suites.to_vec();
+        self.rebuild()
+    }
+
+    /// Offers only `groups`, most wanted first, and a share of the first at once.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or the configuration came from [`ClientConfig::from_rustls`].
+    pub fn key_exchange(mut self, groups: &[KeyExchange]) -> Result<Self, ApiError> {
+        self.algorithms.groups = groups.to_vec();
+        self.rebuild()
+    }
+
+    fn rebuild(mut self) -> Result<Self, ApiError> {
         let verifier = self.verifier.as_ref().ok_or(READY_MADE)?;
-        let mut tls = client(Arc::clone(verifier), suites)?;
+        let mut tls = client(Arc::clone(verifier), &self.algorithms)?;
+        tls.client_auth_cert_resolver = Arc::clone(&self.tls.client_auth_cert_resolver);
         tls.alpn_protocols = std::mem::take(&mut self.tls.alpn_protocols);
         tls.key_log = Arc::clone(&self.tls.key_log);
         tls.time_provider = Arc::clone(&self.tls.time_provider);
@@ -149,6 +191,27 @@ impl ClientConfig {
     pub fn wall_clock(mut self, clock: WallClock) -> Self {
         self.tls.time_provider = Arc::new(clock.clone());
         self.clock = clock;
+        self
+    }
+
+    /// Proves its own identity to servers that ask for that, with `chain`, the client's own certificate first.
+    ///
+    /// # Errors
+    ///
+    /// When the key is of an unknown kind or isn't the certificate's.
+    pub fn certificate(
+        self,
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+    ) -> Result<Self, ApiError> {
+        let certified = certified(chain, key)?;
+        Ok(self.certificate_resolver(Arc::new(SingleCertAndKey::from(certified))))
+    }
+
+    /// Proves its own identity with what `certificates` chooses for each server that asks for that.
+    #[must_use]
+    pub fn certificate_resolver(mut self, certificates: Arc<dyn ResolvesClientCert>) -> Self {
+        self.tls.client_auth_cert_resolver = certificates;
         self
     }
 
@@ -187,6 +250,8 @@ pub struct ServerConfig {
     tls: rustls::ServerConfig,
     /// What the configuration is built from; `None` when it came ready-made.
     certificates: Option<Arc<dyn ResolvesServerCert>>,
+    clients: Arc<dyn ClientCertVerifier>,
+    algorithms: Algorithms,
     clock: WallClock,
 }
 
@@ -203,8 +268,7 @@ impl ServerConfig {
         key: PrivateKeyDer<'static>,
         alpn: &[&[u8]],
     ) -> Result<Self, ApiError> {
-        let certified = CertifiedKey::from_der(chain, key, &ring_provider::default_provider())
-            .map_err(|error| ApiError::Tls(certified_key_reason(&error)))?;
+        let certified = certified(chain, key)?;
         Self::with_resolver(Arc::new(SingleCertAndKey::from(certified)), alpn)
     }
 
@@ -217,11 +281,15 @@ impl ServerConfig {
         certificates: Arc<dyn ResolvesServerCert>,
         alpn: &[&[u8]],
     ) -> Result<Self, ApiError> {
-        let mut tls = server(Arc::clone(&certificates), &CipherSuite::ALL)?;
+        let algorithms = Algorithms::default();
+        let clients: Arc<dyn ClientCertVerifier> = Arc::new(NoClientAuth);
+        let mut tls = server(Arc::clone(&certificates), Arc::clone(&clients), &algorithms)?;
         tls.alpn_protocols = protocols(alpn)?;
         Ok(Self {
             tls,
             certificates: Some(certificates),
+            clients,
+            algorithms,
             clock: WallClock::system(),
         })
     }
@@ -238,6 +306,8 @@ impl ServerConfig {
         Ok(Self {
             tls,
             certificates: None,
+            clients: Arc::new(NoClientAuth),
+            algorithms: Algorithms::default(),
             clock: WallClock::system(),
         })
     }
@@ -248,8 +318,60 @@ impl ServerConfig {
     ///
     /// When there is none, or the configuration came from [`ServerConfig::from_rustls`].
     pub fn cipher_suites(mut self, suites: &[CipherSuite]) -> Result<Self, ApiError> {
+        self.algorithms.suites = suites.to_vec();
+        self.rebuild()
+    }
+
+    /// Accepts only `groups`, most wanted first.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or the configuration came from [`ServerConfig::from_rustls`].
+    pub fn key_exchange(mut self, groups: &[KeyExchange]) -> Result<Self, ApiError> {
+        self.algorithms.groups = groups.to_vec();
+        self.rebuild()
+    }
+
+    /// Asks clients for a certificate that leads to one of `roots`.
+    ///
+    /// # Errors
+    ///
+    /// When a root can't be read, when there is none, or when the configuration came from [`ServerConfig::from_rustls`].
+    pub fn client_roots(
+        self,
+        roots: impl IntoIterator<Item = CertificateDer<'static>>,
+        certificates: ClientCertificates,
+    ) -> Result<Self, ApiError> {
+        let provider = Arc::new(default_provider());
+        let builder =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(store(roots)?), provider);
+        let builder = match certificates {
+            ClientCertificates::Required => builder,
+            ClientCertificates::Optional => builder.allow_unauthenticated(),
+        };
+        let verifier = builder
+            .build()
+            .map_err(|_no_roots| ApiError::Config("no root certificate"))?;
+        self.client_verifier(verifier)
+    }
+
+    /// Asks clients for a certificate that `verifier` accepts.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration came from [`ServerConfig::from_rustls`].
+    pub fn client_verifier(
+        mut self,
+        verifier: Arc<dyn ClientCertVerifier>,
+    ) -> Result<Self, ApiError> {
+        self.clients = verifier;
+        self.rebuild()
+    }
+
+    fn rebuild(mut self) -> Result<Self, ApiError> {
         let certificates = self.certificates.as_ref().ok_or(READY_MADE)?;
-        let mut tls = server(Arc::clone(certificates), suites)?;
+        let (certificates, clients) = (Arc::clone(certificates), Arc::clone(&self.clients));
+        let mut tls = server(certificates, clients, &self.algorithms)?;
         tls.alpn_protocols = std::mem::take(&mut self.tls.alpn_protocols);
         tls.key_log = Arc::clone(&self.tls.key_log);
         tls.time_provider = Arc::clone(&self.tls.time_provider);
@@ -297,14 +419,13 @@ impl ServerConfig {
     }
 }
 
-const READY_MADE: ApiError =
-    ApiError::Config("the cipher suites are those of the rustls configuration");
+const READY_MADE: ApiError = ApiError::Config("a rustls configuration is taken as it is");
 
 fn client(
     verifier: Arc<dyn ServerCertVerifier>,
-    suites: &[CipherSuite],
+    algorithms: &Algorithms,
 ) -> Result<rustls::ClientConfig, ApiError> {
-    let config = rustls::ClientConfig::builder_with_provider(Arc::new(provider(suites)?))
+    let config = rustls::ClientConfig::builder_with_provider(Arc::new(provider(algorithms)?))
         .with_protocol_versions(&[&TLS13])
         .map_err(|error| ApiError::Tls(reason(&error)))?
         .dangerous()
@@ -315,30 +436,53 @@ fn client(
 
 fn server(
     certificates: Arc<dyn ResolvesServerCert>,
-    suites: &[CipherSuite],
+    clients: Arc<dyn ClientCertVerifier>,
+    algorithms: &Algorithms,
 ) -> Result<rustls::ServerConfig, ApiError> {
-    let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(provider(suites)?))
+    let mut config = rustls::ServerConfig::builder_with_provider(Arc::new(provider(algorithms)?))
         .with_protocol_versions(&[&TLS13])
         .map_err(|error| ApiError::Tls(reason(&error)))?
-        .with_no_client_auth()
+        .with_client_cert_verifier(clients)
         .with_cert_resolver(certificates);
     config.ignore_client_order = true;
     Ok(config)
 }
 
-/// ring with `suites`, and X25519 as the first key exchange group.
-fn provider(suites: &[CipherSuite]) -> Result<CryptoProvider, ApiError> {
+/// The provider with these algorithms alone.
+fn provider(algorithms: &Algorithms) -> Result<CryptoProvider, ApiError> {
+    let Algorithms { suites, groups } = algorithms;
     if suites.is_empty() {
         return Err(ApiError::Config("no cipher suite"));
     }
-    let mut provider = ring_provider::default_provider();
+    if groups.is_empty() {
+        return Err(ApiError::Config("no key exchange group"));
+    }
+    let mut provider = default_provider();
     provider.cipher_suites = suites.iter().map(|suite| suite.rustls()).collect();
-    provider.kx_groups = vec![
-        ring_provider::kx_group::X25519,
-        ring_provider::kx_group::SECP256R1,
-        ring_provider::kx_group::SECP384R1,
-    ];
+    provider.kx_groups = groups.iter().map(|group| group.rustls()).collect();
     Ok(provider)
+}
+
+/// The roots in rustls' form.
+fn store(
+    roots: impl IntoIterator<Item = CertificateDer<'static>>,
+) -> Result<RootCertStore, ApiError> {
+    let mut store = RootCertStore::empty();
+    for root in roots {
+        store
+            .add(root)
+            .map_err(|error| ApiError::Tls(reason(&error)))?;
+    }
+    Ok(store)
+}
+
+/// A certificate chain with its key.
+fn certified(
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<CertifiedKey, ApiError> {
+    CertifiedKey::from_der(chain, key, &default_provider())
+        .map_err(|error| ApiError::Tls(certified_key_reason(&error)))
 }
 
 fn check_provider(provider: &CryptoProvider) -> Result<(), ApiError> {

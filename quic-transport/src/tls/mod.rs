@@ -1,10 +1,12 @@
-//! TLS and packet protection: the only module that names rustls or ring
+//! TLS and packet protection: the only module that names rustls, ring or aws-lc-rs
 //! ([RFC 9001](https://www.rfc-editor.org/rfc/rfc9001)).
 //!
 //! rustls does the handshake; the keys of every packet are derived and used here, from the traffic secrets that it
 //! hands out.
 
+mod crypto;
 mod suite;
+mod key_exchange;
 mod labels;
 mod protect;
 mod schedule;
@@ -27,7 +29,8 @@ mod handshake_tests;
 mod vectors;
 
 pub use clock::WallClock;
-pub use config::{ClientConfig, ServerConfig};
+pub use config::{ClientCertificates, ClientConfig, ServerConfig};
+pub use key_exchange::KeyExchange;
 pub use reset_key::ResetKey;
 pub use suite::CipherSuite;
 pub use token_key::TokenKey;

@@ -1,13 +1,12 @@
 //! Packet and header protection, in place
 //! ([RFC 9001, sections 5.3 and 5.4](https://www.rfc-editor.org/rfc/rfc9001#section-5.3)).
 //!
-//! This runs for every packet: ring is called directly, nothing is allocated, and no step depends on what an
+//! This runs for every packet: the cryptographic library is called directly, nothing is allocated, and no step depends on what an
 //! unauthenticated packet number holds. A packet that fails to authenticate is destroyed, so that exactly one key is
 //! tried on it.
 
-use ring::aead::quic::HeaderProtectionKey;
-use ring::aead::{Aad, LessSafeKey, Nonce};
-
+use super::crypto::aead::quic::HeaderProtectionKey;
+use super::crypto::aead::{Aad, LessSafeKey, Nonce};
 use super::schedule::TrafficSecret;
 use super::suite::CipherSuite;
 

@@ -4,8 +4,7 @@
 //! A token is a keyed hash of the connection ID, so an endpoint that has lost its state, but not this key, still
 //! knows every token that it ever gave out.
 
-use ring::hmac;
-
+use super::crypto::hmac;
 use crate::wire::{ConnectionId, ResetToken};
 
 /// Derives a reset token for each connection ID.

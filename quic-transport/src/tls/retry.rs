@@ -1,8 +1,7 @@
 //! The integrity tag of Retry packets, which shows that the sender saw the client's first Initial
 //! ([RFC 9001, section 5.8](https://www.rfc-editor.org/rfc/rfc9001#section-5.8)).
 
-use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
-
+use super::crypto::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use super::labels::labels;
 use crate::wire::{ConnectionId, Version};
 

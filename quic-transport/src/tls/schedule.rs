@@ -3,10 +3,10 @@
 //!
 //! The keys are derived here and not by rustls, so that one schedule serves every version, both roles and key updates.
 
-use ring::aead::{LessSafeKey, UnboundKey};
-use ring::hkdf::{self, KeyType, Okm, Prk, Salt};
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
+use super::crypto::aead::{LessSafeKey, UnboundKey};
+use super::crypto::hkdf::{self, KeyType, Okm, Prk, Salt};
 use super::labels::{Labels, labels};
 use super::protect::{HeaderKey, LevelKeys, LocalKeys, OpenKey, RemoteKeys, SealKey};
 use super::suite::CipherSuite;

@@ -277,12 +277,27 @@ impl Session {
     }
 
     /// The peer's certificates, its own first.
-    #[cfg(test)]
     #[must_use]
     pub(crate) fn peer_certificates(
         &self,
     ) -> Option<&[rustls::pki_types::CertificateDer<'static>]> {
         self.state().peer_certificates()
+    }
+
+    /// Secret bytes that both ends derive in the same way, and nobody else (RFC 8446, 7.5).
+    pub(crate) fn export(
+        &self,
+        out: &mut [u8],
+        label: &[u8],
+        context: Option<&[u8]>,
+    ) -> Result<(), ApiError> {
+        if self.is_handshaking() {
+            return Err(ApiError::HandshakeIncomplete);
+        }
+        self.tls
+            .export_keying_material(out, label, context)
+            .map(|_out| ())
+            .map_err(|_too_long| ApiError::TooLarge)
     }
 
     fn state(&self) -> &CommonState {

@@ -2,9 +2,9 @@
 //! protection, the hash, and how often a key may be used
 //! ([RFC 9001, section 6.6](https://www.rfc-editor.org/rfc/rfc9001#section-6.6)).
 
-use ring::{aead, hkdf};
 use rustls::SupportedCipherSuite;
-use rustls::crypto::ring::cipher_suite as offered;
+
+use super::crypto::{aead, hkdf, provider::cipher_suite as offered};
 
 /// A TLS 1.3 cipher suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! The key that address validation tokens are sealed with,
 //! [RFC 9000, section 8.1.4](https://www.rfc-editor.org/rfc/rfc9000#section-8.1.4).
 
-use ring::aead;
+use super::crypto::aead;
 
 /// Bytes that sealing adds: a random nonce and the tag.
 #[cfg(test)]

@@ -3,7 +3,6 @@
 //!
 //! Whatever is checked of the certificate, the server must always prove that it holds the certificate's key.
 
-use ring::digest::{SHA256, digest};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
@@ -11,6 +10,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
 use std::sync::Arc;
+
+use super::crypto::digest::{SHA256, digest};
 
 /// The certificate isn't the one that was pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -134,6 +134,8 @@ fn handshakes(count: u64) -> Allocations {
     let root = settings.certificate.chain.last().unwrap().clone();
     let tls = tls::ClientConfig::with_roots([root], &[ALPN]).unwrap();
     let tls = tls
+        .key_exchange(&[tls::KeyExchange::X25519])
+        .unwrap()
         .wall_clock(tls::WallClock::manual(WALL_CLOCK))
         .without_resumption();
     let mut connect = |count: u64| {

@@ -11,10 +11,10 @@ use rcgen::{
     SignatureAlgorithm,
 };
 use rcgen::{PKCS_ECDSA_P256_SHA256, PKCS_ED25519, date_time_ymd};
-use ring::digest::{SHA256, digest};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{KeyLog, RootCertStore};
 
+use super::crypto::digest::{SHA256, digest};
 use super::{
     CipherSuite, ClientConfig, ClientHello, LevelKeys, NewKeys, OneRttKeys, Phase, ServerConfig,
     Session, TAG_LENGTH, WallClock,

@@ -1,0 +1,25 @@
+//! The cryptographic library, chosen here for the whole crate: ring, or aws-lc-rs where that feature is on.
+//!
+//! The two have the same interface, and rustls has a provider for each. What ring lacks is added beside it.
+
+/// Whether ML-KEM is as fast as the rest.
+pub(super) const HAS_FAST_MLKEM: bool = cfg!(feature = "aws-lc-rs");
+
+#[cfg(not(any(feature = "ring", feature = "aws-lc-rs")))]
+compile_error!("one of the features `ring` and `aws-lc-rs` is needed");
+
+#[cfg(not(feature = "aws-lc-rs"))]
+mod hybrid;
+
+#[cfg(feature = "aws-lc-rs")]
+pub(super) use {
+    aws_lc_rs::{aead, digest, hkdf, hmac},
+    rustls::crypto::aws_lc_rs as provider,
+    rustls::crypto::aws_lc_rs::kx_group::X25519MLKEM768,
+};
+#[cfg(not(feature = "aws-lc-rs"))]
+pub(super) use {
+    hybrid::X25519MLKEM768,
+    ring::{aead, digest, hkdf, hmac},
+    rustls::crypto::ring as provider,
+};
