@@ -65,6 +65,12 @@ impl Idle {
         self.active = now;
     }
 
+    /// Whether the silence may be so long that the connection is given up: whether [`Self::deadline`] is worth asking for.
+    #[inline]
+    pub(super) fn is_overlong(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= self.timeout
+    }
+
     /// When the connection is given up, which is never sooner than after 3 `pto`.
     pub(super) fn deadline(&self, pto: Duration) -> Option<Instant> {
         let length = self.length(pto)?;

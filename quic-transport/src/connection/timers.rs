@@ -34,9 +34,11 @@ impl Connection {
 
     /// Acts on the deadlines that have passed at `now`.
     pub(super) fn expire(&mut self, now: Instant) {
-        let end = self.end_of_closing(now);
-        if let Life::Closing(closing) = &mut self.life {
-            closing.until.get_or_insert(end);
+        if matches!(self.life, Life::Closing(_)) {
+            let end = self.end_of_closing(now);
+            if let Life::Closing(closing) = &mut self.life {
+                closing.until.get_or_insert(end);
+            }
         }
         match self.life.deadline() {
             Some(until) if until <= now => self.life = Life::Closed,
@@ -46,7 +48,7 @@ impl Connection {
         if !self.life.is_open() {
             return;
         }
-        if self.idle_deadline().is_some_and(|at| at <= now) {
+        if self.idle.is_overlong(now) && self.idle_deadline().is_some_and(|at| at <= now) {
             return self.abandon(CloseReason::IdleTimeout);
         }
         if self.handshake_deadline().is_some_and(|at| at <= now) {

@@ -147,7 +147,11 @@ impl OtherPaths {
     }
 
     /// The next time at which something is to be done about one of them.
+    #[inline]
     pub(crate) fn deadline(&self) -> Option<Instant> {
+        if self.paths.is_empty() {
+            return None;
+        }
         let times = |other: &OtherPath| [other.path.probing.deadline(), other.keep_until];
         self.paths.iter().flat_map(times).flatten().min()
     }
