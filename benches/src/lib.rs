@@ -1,13 +1,17 @@
-//! What the benches of the stack share: a server in a thread, and a client that makes requests as fast as it can.
+//! What the benches of the stack share: a server in a thread, a client that makes requests as fast as it can, and both in
+//! memory.
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::missing_panics_doc,
     clippy::wildcard_enum_match_arm,
     reason = "bench code: what goes wrong ends it; the events of the libraries are non-exhaustive"
 )]
 
+mod http3;
 mod load;
 mod service;
 
+pub use http3::Http3;
 pub use load::{Load, Plan};
 pub use service::Service;

@@ -117,6 +117,8 @@ mod connection;
 mod endpoint;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
+#[cfg(feature = "benching")]
+pub mod benching;
 
 pub use config::{Config, ConfigError, MAX_DATAGRAM, MIN_DATAGRAM};
 pub use congestion::CongestionControl;

@@ -5,15 +5,12 @@
 //! functions the instructions are in. Needs valgrind.
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::print_stdout,
-    clippy::wildcard_enum_match_arm,
     clippy::as_conversions,
     clippy::cast_precision_loss,
     reason = "a program for people, in which what goes wrong ends it"
 )]
 
-mod http3;
 mod workload;
 mod callgrind;
 mod baseline;

@@ -24,14 +24,14 @@ fn response() -> [Field<'static>; 3] {
 
 /// Either end. The client makes as many requests as it is told to, the server answers.
 #[derive(Debug, Default)]
-pub(crate) struct Http3 {
+pub struct Http3 {
     session: Option<Session>,
     /// Requests to be made from now on.
-    pub(crate) wanted: u64,
+    pub wanted: u64,
     /// How many of them may be under way at a time.
-    pub(crate) parallel: u64,
+    pub parallel: u64,
     /// Requests that are answered.
-    pub(crate) complete: u64,
+    pub complete: u64,
     active: u64,
 }
 
@@ -59,7 +59,7 @@ impl Session {
 
 impl Http3 {
     /// Makes as many requests as it may.
-    pub(crate) fn request(&mut self, connection: &mut Connection) {
+    pub fn request(&mut self, connection: &mut Connection) {
         let Some(Session::Client(session)) = &mut self.session else {
             return;
         };
