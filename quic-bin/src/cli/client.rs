@@ -15,7 +15,6 @@ use crate::{alpn::Alpn, certificate::Fingerprint, roaming::Plan, url::Target};
 /// With URLs: fetches all of them over one connection. Without: starts a server of its own on a free loopback port,
 /// downloads a generated body from it, verifies every byte and prints how fast that was.
 #[derive(Clone, Debug, Parser)]
-#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 #[command(name = "quic-client", version, about, max_term_width = 100, after_help = EXIT_CODES)]
 #[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub struct Client {
