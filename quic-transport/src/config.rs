@@ -84,7 +84,7 @@ pub struct Config {
     pub ecn: bool,
     /// Datagrams: what we take, and how many wait.
     pub datagrams: DatagramSettings,
-    /// Bytes of the connection IDs that we give out, 0 to 20.
+    /// Bytes of the connection IDs that a client gives out, 0 to 20; a server's are made by its endpoint.
     pub cid_length: usize,
     /// Asks the client not to move to another address, as a server does that datagrams from there wouldn't reach. One
     /// that seems to have moved, as behind a NAT, is followed all the same.

@@ -120,6 +120,7 @@ pub mod fuzzing;
 #[cfg(feature = "benching")]
 pub mod benching;
 
+pub use cid::{CidGenerator, Routing};
 pub use config::{Config, ConfigError, MAX_DATAGRAM, MIN_DATAGRAM};
 pub use congestion::CongestionControl;
 pub use connection::{Connection, Output};

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use quic_common::{BatchBuffer, Random};
 use quic_transport::{
-    ApiError, Application, Config, Connection, Endpoint, EndpointConfig, Event, Handle, Output,
-    RetryPolicy, Versions, tls,
+    ApiError, Application, CidGenerator, Config, Connection, Endpoint, EndpointConfig, Event,
+    Handle, Output, RetryPolicy, Versions, tls,
 };
 
 use crate::certificates::{Certificate, WALL_CLOCK, ed25519};
@@ -30,6 +30,8 @@ pub struct Settings {
     pub server: Config,
     /// When the server sends a Retry.
     pub retry: RetryPolicy,
+    /// How the server makes its connection IDs, if not at random with the length in its settings.
+    pub cids: Option<CidGenerator>,
     /// The versions that the server speaks; the client's are in its settings.
     pub versions: Versions,
     /// The key exchange groups of both: X25519 alone by default, so that a ClientHello fits a datagram.
@@ -45,6 +47,7 @@ impl Default for Settings {
             client: Config::default(),
             server: Config::default(),
             retry: RetryPolicy::default(),
+            cids: None,
             versions: Versions::DEFAULT,
             key_exchange: vec![tls::KeyExchange::X25519],
             certificate: ed25519(&[NAME]),
@@ -161,7 +164,9 @@ impl<A: Application + Default> Server<A> {
         let endpoint = EndpointConfig {
             retry: settings.retry,
             versions: settings.versions,
-            cid_length: settings.server.cid_length,
+            cids: settings.cids.clone().unwrap_or(CidGenerator::Random {
+                length: settings.server.cid_length,
+            }),
             grease: settings.server.grease,
             clock: tls::WallClock::manual(WALL_CLOCK),
             ..EndpointConfig::new(&mut random)

@@ -7,11 +7,12 @@ use std::collections::VecDeque;
 
 use quic_common::{Random, Share};
 
+use super::CidGenerator;
 use crate::{
     error::Error,
     limits::ISSUED_CIDS,
     tls::ResetKey,
-    wire::{ConnectionId, Frame, MAX_CID_LENGTH, ResetToken},
+    wire::{ConnectionId, Frame, ResetToken},
 };
 
 /// What the router of datagrams has to learn.
@@ -37,6 +38,7 @@ struct Issued {
 #[derive(Debug)]
 pub(crate) struct LocalCids {
     length: usize,
+    generator: CidGenerator,
     /// Which IDs lead to the thread that the connection is on.
     share: Share,
     reset_key: ResetKey,
@@ -53,6 +55,9 @@ impl LocalCids {
     pub(crate) fn new(initial: ConnectionId, reset_key: ResetKey) -> Self {
         Self {
             length: initial.len(),
+            generator: CidGenerator::Random {
+                length: initial.len(),
+            },
             share: Share::WHOLE,
             reset_key,
             issued: VecDeque::from([Issued {
@@ -73,8 +78,10 @@ impl LocalCids {
         self
     }
 
-    /// The same, with IDs that lead to the thread of `share`.
-    pub(crate) const fn on(mut self, share: Share) -> Self {
+    /// The same, with IDs that `generator` makes as it has made the first, and that lead to the thread of `share`.
+    pub(crate) fn made_by(mut self, generator: CidGenerator, share: Share) -> Self {
+        debug_assert_eq!(generator.length(), self.length, "all IDs have one length");
+        self.generator = generator;
         self.share = share;
         self
     }
@@ -93,9 +100,6 @@ impl LocalCids {
 
     /// Draws new IDs until the peer holds `peer_limit` of them, or as many as we are willing to give.
     pub(crate) fn replenish(&mut self, peer_limit: u64, random: &mut Random) {
-        if self.length == 0 {
-            return;
-        }
         let wanted = usize::try_from(peer_limit.min(ISSUED_CIDS)).unwrap_or_default();
         while self.issued.len() < wanted {
             if self.issue(true, random).is_none() {
@@ -114,10 +118,10 @@ impl LocalCids {
     }
 
     fn issue(&mut self, owed: bool, random: &mut Random) -> Option<ConnectionId> {
-        let mut bytes = [0; MAX_CID_LENGTH];
-        random.fill(&mut bytes);
-        self.share.claim(&mut bytes);
-        let cid = bytes.get(..self.length).and_then(ConnectionId::new)?;
+        if self.length == 0 {
+            return None;
+        }
+        let cid = self.generator.draw(self.share, random);
         self.issued.push_back(Issued {
             sequence: self.next_sequence,
             cid,
@@ -240,7 +244,7 @@ impl LocalCids {
 mod tests {
     use quic_common::{Random, Share};
 
-    use super::{CidChange, LocalCids};
+    use super::{CidChange, CidGenerator, LocalCids};
     use crate::{
         tls::ResetKey,
         wire::{ConnectionId, TransportErrorCode},
@@ -341,7 +345,8 @@ mod tests {
     fn every_id_leads_to_the_thread_of_the_connection() {
         let (cids, mut random) = cids();
         let share = Share::new(3, 5).unwrap();
-        let mut cids = cids.on(share);
+        let length = cids.length();
+        let mut cids = cids.made_by(CidGenerator::Random { length }, share);
         cids.on_retire(1, &ConnectionId::EMPTY).unwrap();
         cids.replenish(8, &mut random);
         assert!(cids.all().skip(3).all(|cid| share.holds(cid.as_slice())));

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     ack::AckRequests,
-    cid::{LocalCids, RemoteCids},
+    cid::{CidGenerator, LocalCids, RemoteCids},
     config::Config,
     datagram::Datagrams,
     error::ApiError,
@@ -55,6 +55,8 @@ pub(crate) struct ServerStart {
     /// The ID that the server chooses for itself.
     pub(crate) cid: ConnectionId,
     /// Which IDs lead to the thread of the endpoint.
+    /// How it makes more of them.
+    pub(crate) cids: CidGenerator,
     pub(crate) share: Share,
     pub(crate) reset_key: ResetKey,
     pub(crate) prefers_chacha20: bool,
@@ -144,7 +146,8 @@ impl Connection {
             .validate()
             .map_err(|error| ApiError::Config(error.setting))?;
         let mut parameters = parameters(config, start.cid);
-        let mut local_cids = LocalCids::new(start.cid, start.reset_key.clone()).on(start.share);
+        let mut local_cids =
+            LocalCids::new(start.cid, start.reset_key.clone()).made_by(start.cids, start.share);
         parameters.preferred_address = preferred_address(config, &mut local_cids, &mut random);
         parameters.original_dcid = Some(start.original_dcid);
         parameters.retry_scid = start.retry_scid;

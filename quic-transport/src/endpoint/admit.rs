@@ -49,7 +49,9 @@ impl<A: Application> Endpoint<A> {
         }
         let Some(cid) = self.draw_cid() else {
             self.refuse(&incoming, TransportErrorCode::CONNECTION_REFUSED);
-            return Err(ApiError::Config("too many connections for cid_length"));
+            return Err(ApiError::Config(
+                "too many connections for the length of their IDs",
+            ));
         };
         let retry = incoming.retry();
         let start = ServerStart {
@@ -63,6 +65,7 @@ impl<A: Application> Endpoint<A> {
             retry_scid: retry.map(|token| token.retry_scid),
             client_cid: incoming.client_cid,
             cid,
+            cids: self.config.cids.clone(),
             share: self.config.share,
             reset_key: self.config.reset_key.clone(),
             prefers_chacha20: incoming.prefers_chacha20,
@@ -70,11 +73,7 @@ impl<A: Application> Endpoint<A> {
             // RFC 9369, 5: a token belongs to the version that the connection comes to.
             new_token: self.new_token(incoming.path, incoming.choose(&self.config.versions)),
         };
-        let made = if config.cid_length == self.config.cid_length {
-            Connection::server(start, config, tls, self.random.fork(), now)
-        } else {
-            Err(ApiError::Config("cid_length differs from the endpoint's"))
-        };
+        let made = Connection::server(start, config, tls, self.random.fork(), now);
         let mut connection = match made {
             Ok(connection) => connection,
             Err(error) => {
@@ -274,12 +273,9 @@ impl<A: Application> Endpoint<A> {
     /// A connection ID that no connection has; `None` when so many are taken that none is found.
     fn draw_cid(&mut self) -> Option<ConnectionId> {
         (0..CID_DRAWS).find_map(|_| {
-            let mut bytes: [u8; 20] = self.random.array();
-            self.config.share.claim(&mut bytes);
-            bytes
-                .get(..self.config.cid_length)
-                .and_then(ConnectionId::new)
-                .filter(|cid| self.router.find(cid).is_none())
+            let config = &self.config;
+            let cid = config.cids.draw(config.share, &mut self.random);
+            self.router.find(&cid).is_none().then_some(cid)
         })
     }
 }

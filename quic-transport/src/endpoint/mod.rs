@@ -26,6 +26,7 @@ use self::{
 };
 pub use self::{foreign::Foreign, incoming::Incoming, router::Handle};
 use crate::{
+    cid::CidGenerator,
     connection::Connection,
     limits::{CONNECTIONS_OF_ADDRESS, ENDPOINT_MEMORY, INCOMING_BYTES, RESET_KEYS},
     tls::{ResetKey, TokenKey, WallClock},
@@ -61,8 +62,8 @@ pub struct EndpointConfig {
     /// gets the first of these that it can do (RFC 9368, 2.3), but for one that resumes a session, which belongs to a
     /// version. A client of another version is told of them.
     pub versions: Versions,
-    /// Bytes of the connection IDs of all connections, 1 to 20: `Config::cid_length` has to be the same.
-    pub cid_length: usize,
+    /// How the connection IDs of all connections are made.
+    pub cids: CidGenerator,
     /// Which of the threads that share the address this endpoint is for; with several, IDs need 8 bytes or more. See
     /// [`Endpoint::take_foreign`].
     pub share: Share,
@@ -95,7 +96,7 @@ impl EndpointConfig {
         Self {
             retry: RetryPolicy::default(),
             versions: Versions::DEFAULT,
-            cid_length: 8,
+            cids: CidGenerator::Random { length: 8 },
             share: Share::WHOLE,
             reset_key: ResetKey::new(random.array()),
             earlier_reset_keys: Vec::new(),

@@ -26,7 +26,7 @@ impl<A: Application> Endpoint<A> {
 
     /// Takes one datagram.
     pub fn input(&mut self, datagram: Datagram<'_>, now: Instant) {
-        let header = parse_header(datagram.payload, self.config.cid_length);
+        let header = parse_header(datagram.payload, self.config.cids.length());
         if let Ok(header) = &header
             && let Some(handle) = self.router.find(&header.dcid)
         {

@@ -16,6 +16,7 @@ mod frames;
 mod headers;
 mod parameters;
 mod tokens;
+mod routing;
 mod received;
 mod sent;
 mod buffers;
@@ -27,6 +28,7 @@ pub use frames::frames;
 pub use headers::headers;
 pub use parameters::transport_parameters;
 pub use received::received_packets;
+pub use routing::routing;
 pub use sent::sent_packets;
 pub use tokens::tokens;
 
@@ -79,6 +81,11 @@ mod tests {
     #[test]
     fn tokens() {
         inputs::run("tokens", 5_000, super::tokens);
+    }
+
+    #[test]
+    fn routing() {
+        inputs::run("routing", 10_000, super::routing);
     }
 
     #[test]
