@@ -586,11 +586,11 @@ fn an_application_decides_about_clients() {
     assert_eq!(bench.output().0.len(), 1);
     assert_eq!(bench.endpoint.stats().retries, 1);
 
-    // IDs of another length would lead nowhere.
+    // Settings that can't be are refused with the client.
     bench.input(client_address(2), first_datagram(2, bench.now));
     let incoming = bench.endpoint.next_incoming().unwrap();
     let config = Config {
-        cid_length: 12,
+        max_datagram: 100,
         ..Config::default()
     };
     let accepted = bench
