@@ -42,6 +42,9 @@ pub struct Config {
     /// After so long a silence a PING is sent, so that neither end, nor a router between them, gives the connection up.
     /// Choose less than half of the idle timeout. `None` sends none.
     pub keep_alive: Option<Duration>,
+    /// Whether the steps of TLS in the handshake are lent out, so that any thread can work them out:
+    /// [`Event::HandshakeJob`](crate::Event::HandshakeJob) says when there is one.
+    pub lends_handshake: bool,
     /// How long the handshake may take.
     pub handshake_timeout: Duration,
     /// Bytes that the peer may send on one stream before we have read any, at the start.
@@ -105,6 +108,7 @@ impl Default for Config {
             first_version: None,
             idle_timeout: Duration::from_secs(30),
             keep_alive: None,
+            lends_handshake: false,
             handshake_timeout: Duration::from_secs(30),
             stream_window: 1 << 20,
             max_stream_window: 16 << 20,

@@ -217,6 +217,8 @@ impl std::error::Error for DatagramError {}
 pub enum ApiError {
     /// The connection is closed or closing.
     Closed,
+    /// It belongs to another connection.
+    OtherConnection,
     /// Only before anything has been sent.
     Started,
     /// Not before the handshake is complete.
@@ -241,6 +243,7 @@ impl std::fmt::Display for ApiError {
             Self::Closed => f.write_str("the connection is closed"),
             Self::KeyUpdate => f.write_str("no key update is possible now"),
             Self::Migration(why) => write!(f, "no other path can be used: {why}"),
+            Self::OtherConnection => f.write_str("it belongs to another connection"),
             Self::Started => f.write_str("something has been sent already"),
             Self::HandshakeIncomplete => f.write_str("the handshake is not complete"),
             Self::TooLarge => f.write_str("the value is too large"),

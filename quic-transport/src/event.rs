@@ -10,6 +10,8 @@ use crate::{datagram::DatagramEvent, error::CloseReason, stream::StreamEvent, tr
 pub enum Event {
     /// The handshake is complete: the peer is who it should be, and streams can carry data.
     Connected,
+    /// TLS has something to work out: [`Connection::take_handshake_job`](crate::Connection::take_handshake_job) gives it.
+    HandshakeJob,
     /// Something happened on a stream.
     Stream(StreamEvent),
     /// Something happened to datagrams.

@@ -31,6 +31,11 @@ impl Connection {
             // RFC 9369, 4.1: what TLS says comes in the version that the server has chosen.
             self.setup.negotiation.settle();
         }
+        self.read_tls(level, now)
+    }
+
+    /// TLS gets what is contiguous, unless a step of it is lent out.
+    pub(super) fn read_tls(&mut self, level: Level, now: Instant) -> Result<(), Error> {
         self.feed_tls(level)?;
         self.drive_tls(now)
     }
@@ -126,11 +131,16 @@ impl Connection {
                 return Ok(());
             };
             let bytes = space.crypto.fill();
-            if bytes.is_empty() {
+            if bytes.is_empty() || self.session.is_lent() {
                 return Ok(());
             }
             let length = bytes.len();
-            self.session.read(level, bytes)?;
+            if self.config.lends_handshake && self.session.is_handshaking() {
+                self.setup.job = Some(self.session.lend(level, bytes)?);
+                self.events.push_back(Event::HandshakeJob);
+            } else {
+                self.session.read(level, bytes)?;
+            }
             space.crypto.consume(length);
         }
     }

@@ -215,7 +215,7 @@ impl Connection {
     ///
     /// They count from when they arrived: the wait is part of the delay that our ACK tells of, and no part of the round
     /// trip that an ACK of the peer measures (RFC 9000, 13.2.5 and RFC 9002, 5.3).
-    fn replay_undecryptable(&mut self, now: Instant) {
+    pub(super) fn replay_undecryptable(&mut self, now: Instant) {
         while let Some(mut kept) = self.take_decryptable() {
             let Ok(header) = parse_header(&kept.packet, self.local_cids.length()) else {
                 continue;

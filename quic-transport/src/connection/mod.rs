@@ -34,6 +34,7 @@ mod unprotect;
 mod dispatch;
 mod elsewhere;
 mod input;
+mod lend;
 mod timers;
 mod standing;
 mod rekey;

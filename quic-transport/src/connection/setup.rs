@@ -11,6 +11,7 @@ use quic_common::Ecn;
 use super::versions::Negotiation;
 use crate::{
     recovery::Outcomes,
+    tls::HandshakeJob,
     wire::{ConnectionId, Level},
 };
 
@@ -37,6 +38,8 @@ pub(super) struct Setup {
     pub(super) negotiation: Negotiation,
     /// What became of packets while there are several spaces.
     pub(super) outcomes: Outcomes,
+    /// The step of TLS that waits to be taken.
+    pub(super) job: Option<HandshakeJob>,
 }
 
 impl Setup {
@@ -59,6 +62,7 @@ impl Setup {
             has_peer_parameters: false,
             negotiation,
             outcomes: Outcomes::new(),
+            job: None,
         }
     }
 }

@@ -22,6 +22,7 @@ mod verify;
 mod failure;
 mod config;
 mod client_hello;
+mod job;
 mod session;
 #[cfg(test)]
 mod handshake_tests;
@@ -30,6 +31,7 @@ mod vectors;
 
 pub use clock::WallClock;
 pub use config::{ClientCertificates, ClientConfig, ServerConfig};
+pub use job::HandshakeJob;
 pub use key_exchange::KeyExchange;
 pub use reset_key::ResetKey;
 pub use suite::CipherSuite;

@@ -9,6 +9,7 @@ use rustls::{CommonState, HandshakeKind};
 
 use super::config::{ClientConfig, ServerConfig};
 use super::failure;
+use super::job::HandshakeJob;
 use super::one_rtt::OneRttKeys;
 use super::protect::LevelKeys;
 use super::schedule::{Secret, TrafficSecret};
@@ -25,7 +26,8 @@ const CRYPTO: u64 = 0x06;
 
 /// The TLS side of a connection.
 pub(crate) struct Session {
-    tls: Connection,
+    /// `None` while a step is lent out.
+    tls: Option<Box<Connection>>,
     log: Arc<SecretLog>,
     side: Side,
     version: Version,
@@ -115,7 +117,7 @@ impl Session {
     ) -> Self {
         Self {
             remembered: tls.quic_transport_parameters().map(Into::into),
-            tls,
+            tls: Some(Box::new(tls)),
             log,
             side,
             version,
@@ -141,6 +143,39 @@ impl Session {
     /// CRYPTO_ERROR with the alert, and PROTOCOL_VIOLATION for data of a level that has ended or not begun
     /// (RFC 9001, 4.1.3).
     pub(crate) fn read(&mut self, level: Level, data: &[u8]) -> Result<(), Error> {
+        self.check(level, data)?;
+        let Some(tls) = &mut self.tls else {
+            return Err(Error::internal("TLS reads while a step is lent out"));
+        };
+        let outcome = tls.read_hs(data);
+        outcome.map_err(|error| failure::error(&error, tls.alert()))
+    }
+
+    /// As [`Session::read`], for somebody else to do: until [`Session::take_back`] nothing is known and nothing goes on.
+    pub(crate) fn lend(&mut self, level: Level, data: &[u8]) -> Result<HandshakeJob, Error> {
+        self.check(level, data)?;
+        let tls = self.tls.take();
+        let tls = tls.ok_or_else(|| Error::internal("a step is lent out already"))?;
+        Ok(HandshakeJob::new(tls, Arc::clone(&self.log), data.to_vec()))
+    }
+
+    /// Takes a step back, and tells what came of it; `None` when it is another session's.
+    pub(crate) fn take_back(&mut self, job: HandshakeJob) -> Option<Result<(), Error>> {
+        if !Arc::ptr_eq(&self.log, &job.log) {
+            return None;
+        }
+        let (tls, outcome) = job.finish();
+        self.tls = Some(tls);
+        Some(outcome)
+    }
+
+    /// Whether a step is lent out.
+    pub(crate) const fn is_lent(&self) -> bool {
+        self.tls.is_none()
+    }
+
+    /// What TLS doesn't check.
+    fn check(&mut self, level: Level, data: &[u8]) -> Result<(), Error> {
         if level != self.read_level() {
             return Err(Error::protocol(
                 CRYPTO,
@@ -153,8 +188,7 @@ impl Session {
                 "the ClientHello asks for TLS' compatibility mode",
             ));
         }
-        let outcome = self.tls.read_hs(data);
-        outcome.map_err(|error| failure::error(&error, self.tls.alert()))
+        Ok(())
     }
 
     /// Whether the ClientHello has a session ID, which QUIC has no use for (RFC 9001, 8.4). Its length is at a fixed place.
@@ -182,7 +216,7 @@ impl Session {
     ///
     /// The bytes belong to the level that was current before the keys that are returned.
     pub(crate) fn write(&mut self, out: &mut Vec<u8>) -> Option<NewKeys> {
-        let change = self.tls.write_hs(out)?;
+        let change = self.tls.as_mut()?.write_hs(out)?;
         let keys = match change {
             KeyChange::Handshake { .. } => {
                 self.has_handshake_keys = true;
@@ -219,13 +253,14 @@ impl Session {
     /// Whether the handshake isn't complete yet.
     #[must_use]
     pub(crate) fn is_handshaking(&self) -> bool {
-        self.state().is_handshaking()
+        self.state().is_none_or(CommonState::is_handshaking)
     }
 
     /// Whether an earlier session was resumed; known when the handshake is complete.
     #[must_use]
     pub(crate) fn is_resumed(&self) -> bool {
-        self.state().handshake_kind() == Some(HandshakeKind::Resumed)
+        let kind = self.state().and_then(CommonState::handshake_kind);
+        kind == Some(HandshakeKind::Resumed)
     }
 
     /// Our own transport parameters, encoded.
@@ -237,7 +272,8 @@ impl Session {
     /// The peer's transport parameters, encoded; not to be relied on before the handshake is complete.
     #[must_use]
     pub(crate) fn peer_transport_parameters(&self) -> Option<&[u8]> {
-        self.tls.quic_transport_parameters().filter(|parameters| {
+        let parameters = self.tls.as_ref()?.quic_transport_parameters();
+        parameters.filter(|parameters| {
             self.remembered.as_deref() != Some(parameters) || !self.is_handshaking()
         })
     }
@@ -245,13 +281,13 @@ impl Session {
     /// The application protocol chosen.
     #[must_use]
     pub(crate) fn alpn(&self) -> Option<&[u8]> {
-        self.state().alpn_protocol()
+        self.state()?.alpn_protocol()
     }
 
     /// The cipher suite chosen.
     #[must_use]
     pub(crate) fn suite(&self) -> Option<CipherSuite> {
-        CipherSuite::from_rustls(self.state().negotiated_cipher_suite()?)
+        CipherSuite::from_rustls(self.state()?.negotiated_cipher_suite()?)
     }
 
     /// The name of the cipher suite chosen; empty while there is none.
@@ -263,14 +299,16 @@ impl Session {
     /// The name of the key exchange group chosen; empty while there is none.
     #[must_use]
     pub(crate) fn key_exchange_group(&self) -> &'static str {
-        let group = self.state().negotiated_key_exchange_group();
+        let group = self
+            .state()
+            .and_then(CommonState::negotiated_key_exchange_group);
         group.map_or("", |group| group.name().as_str().unwrap_or("unknown"))
     }
 
     /// The server name that the client asked for, on the server.
     #[must_use]
     pub(crate) fn server_name(&self) -> Option<&str> {
-        match &self.tls {
+        match self.tls.as_deref()? {
             Connection::Server(server) => server.server_name(),
             Connection::Client(_) => None,
         }
@@ -281,7 +319,7 @@ impl Session {
     pub(crate) fn peer_certificates(
         &self,
     ) -> Option<&[rustls::pki_types::CertificateDer<'static>]> {
-        self.state().peer_certificates()
+        self.state()?.peer_certificates()
     }
 
     /// Secret bytes that both ends derive in the same way, and nobody else (RFC 8446, 7.5).
@@ -291,17 +329,15 @@ impl Session {
         label: &[u8],
         context: Option<&[u8]>,
     ) -> Result<(), ApiError> {
-        if self.is_handshaking() {
-            return Err(ApiError::HandshakeIncomplete);
-        }
-        self.tls
+        let tls = self.tls.as_ref().filter(|_| !self.is_handshaking());
+        tls.ok_or(ApiError::HandshakeIncomplete)?
             .export_keying_material(out, label, context)
             .map(|_out| ())
             .map_err(|_too_long| ApiError::TooLarge)
     }
 
-    fn state(&self) -> &CommonState {
-        &self.tls
+    fn state(&self) -> Option<&CommonState> {
+        self.tls.as_deref().map(|tls| &**tls)
     }
 }
 
