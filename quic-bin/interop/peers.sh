@@ -77,7 +77,7 @@ with ngtcp2 client zero-rtt "twice --session-file=@STORE@/s --tp-file=@STORE@/t"
 with ngtcp2 client rebinding "--change-local-addr=10ms --nat-rebinding"
 finding ngtcp2 client rebinding "nobody's fault, and not in every run. The client changes its address in the middle of a \
 download and happens to have nothing to send afterwards: our qlog has probes to the old address until the idle timeout, \
-and neither it nor a capture has anything from the new one, which the server therefore can't know."
+and nothing from the new one, which the server can't know."
 with ngtcp2 client migration "--change-local-addr=10ms"
 
 peer picoquic "hq-interop h3" "-a" "--"

@@ -162,7 +162,7 @@ pub fn run(arguments: &cli::Client) -> Result<(), Failure> {
         termination: &termination,
         pipe: &pipe,
     };
-    let result = try_each(arguments, &tls, &ways, fetches);
+    let result = fetch_all(arguments, &tls, &ways, fetches);
     // Who wants the program to end doesn't want it to wait for the reader of its output.
     if !termination.is_requested() {
         pipe.finish()?;
@@ -186,13 +186,55 @@ struct Ways<'w> {
     pipe: &'w Pipe,
 }
 
+/// A connection that was made and is over.
+struct Visit {
+    address: SocketAddr,
+    finished: Vec<Fetch>,
+    is_resumed: bool,
+    is_early_data_accepted: bool,
+}
+
+impl Visit {
+    /// What became of the earlier connection's session.
+    const fn resumption(&self, arguments: &cli::Client) -> &'static str {
+        match (self.is_resumed, self.is_early_data_accepted) {
+            (_, true) => "session resumed, early data accepted",
+            (true, false) if arguments.zero_rtt => "session resumed, early data not accepted",
+            (true, false) => "session resumed",
+            (false, false) => "session not resumed",
+        }
+    }
+}
+
+/// Fetches everything; the first over a connection of its own, if the others are to come back to a server that is known.
+fn fetch_all(
+    arguments: &cli::Client,
+    tls: &tls::ClientConfig,
+    ways: &Ways<'_>,
+    mut fetches: Vec<Fetch>,
+) -> Result<Vec<Fetch>, Failure> {
+    let rest = arguments.resumes().then(|| fetches.split_off(1));
+    let mut visit = try_each(arguments, tls, ways, fetches)?;
+    if let Some(rest) = rest {
+        let known = Ways {
+            addresses: &[visit.address],
+            ..*ways
+        };
+        let again = try_each(arguments, tls, &known, rest)?;
+        // Nobody to tell is no reason to stop.
+        drop(writeln!(io::stderr(), "{}", again.resumption(arguments)));
+        visit.finished.extend(again.finished);
+    }
+    Ok(visit.finished)
+}
+
 /// Tries one address after the other until one answers, all within the time that one would have.
 fn try_each(
     arguments: &cli::Client,
     tls: &tls::ClientConfig,
     ways: &Ways<'_>,
     mut fetches: Vec<Fetch>,
-) -> Result<Vec<Fetch>, Failure> {
+) -> Result<Visit, Failure> {
     let Ways {
         server,
         addresses,
@@ -212,6 +254,7 @@ fn try_each(
             handshake_timeout: share.max(SHORTEST_WAIT),
             idle_timeout: arguments.timeout,
             keep_alive: arguments.keep_alive(),
+            early_data: arguments.zero_rtt,
             ..Config::default()
         });
         let mut download = Download::with_config(
@@ -234,7 +277,13 @@ fn try_each(
         tell(download.path_notes());
         if result.is_ok() || download.has_connected() || termination.is_requested() {
             result?;
-            return Ok(download.into_finished());
+            let connection = download.connection();
+            return Ok(Visit {
+                address: *address,
+                is_resumed: connection.is_resumed(),
+                is_early_data_accepted: connection.is_early_data_accepted(),
+                finished: download.into_finished(),
+            });
         }
         fetches = download.into_waiting().into();
         if let Err(failure) = result {

@@ -280,13 +280,20 @@ impl<E: Exchange> Download<E> {
         }
     }
 
+    /// Requests can be made.
+    fn start(&mut self, now: Instant) {
+        if matches!(self.state, State::Connecting) {
+            self.state = State::Running;
+            self.first_request = Some(now);
+            self.last_byte = Some(now);
+        }
+    }
+
     fn on_connection_event(&mut self, event: Event, now: Instant) {
         match event {
             Event::Connected => {
-                self.state = State::Running;
-                self.first_request = Some(now);
+                self.start(now);
                 self.roaming.begin(now);
-                self.last_byte = Some(now);
             }
             Event::Stream(event) => self.session.on_event(&mut self.connection, event),
             Event::Path(event) => self.roaming.on_path(&mut self.connection, &event, now),
@@ -352,7 +359,7 @@ impl<E: Exchange> Download<E> {
                         self.upload(id);
                     }
                 }
-                Err(Http3Error::StreamLimit) => return,
+                Err(Http3Error::StreamLimit | Http3Error::Early) => return,
                 Err(error) => {
                     let line = format!("{}: {error}", exchange.name());
                     return self.fail(Failure::new(line));
@@ -515,6 +522,9 @@ impl<E: Exchange> Protocol for Download<E> {
             if let Err(failure) = self.on_http_event(event, now) {
                 self.fail(failure);
             }
+        }
+        if matches!(self.state, State::Connecting) && self.connection.is_sending_early_data() {
+            self.start(now);
         }
         if !matches!(self.state, State::Running) {
             return;

@@ -22,7 +22,6 @@ pub mod roaming;
 pub mod alpn;
 pub mod cli;
 pub mod random;
-pub mod secrets;
 pub mod signals;
 pub mod pipe;
 pub mod file_body;

@@ -36,9 +36,6 @@ pub const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Pieces of a body, of up to 16 KiB each, that wait for standard output to take them.
 pub const PIPE_PIECES: usize = 64;
 
-/// Keys in a file of secrets: the one in use, and those before it.
-pub const MAX_SECRETS: usize = 4;
-
 /// Bytes read from a file at a time.
 pub const FILE_CHUNK: usize = 256 << 10;
 

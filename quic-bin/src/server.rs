@@ -6,8 +6,9 @@ use mio::Waker;
 use quic_common::{BatchBuffer, BatchHead, Random};
 use quic_http3::Code;
 use quic_transport::{
-    Config, Endpoint, EndpointConfig, Incoming, Output as Step, RetryPolicy, Side, Versions,
-    tls::{self, CipherSuite, KeyExchange, ResetKey, TokenKey},
+    Config, Endpoint, EndpointConfig, Incoming, Output as Step, RetryPolicy, Side, UsedTokens,
+    Versions,
+    tls::{self, CipherSuite, KeyExchange, ResetKey, ServerSecrets, TokenKey},
 };
 use quic_udp::{Datagrams, Fault};
 
@@ -22,7 +23,6 @@ use crate::{
     qlog_files::QlogFiles,
     random,
     reader::Reader,
-    secrets,
     service::Service,
     signals::Termination,
     site::Site,
@@ -32,7 +32,7 @@ use crate::{
 pub const ALPN: &[u8] = b"h3";
 
 /// What a server does in its own way.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// The protocols that it speaks, most wanted first.
     pub alpn: Vec<Alpn>,
@@ -50,12 +50,16 @@ pub struct Settings {
     pub qlog: Option<QlogFiles>,
     /// What it does without.
     pub extensions: Extensions,
-    /// The keys of the stateless resets, newest first; none for a new one.
-    pub reset_keys: Vec<[u8; 32]>,
     /// Connections that one address may have, if the usual number isn't right.
     pub connections_of_address: Option<usize>,
     /// The key exchange groups that it accepts, most wanted first.
     pub key_exchange: Vec<KeyExchange>,
+    /// Whether it takes requests that come in 0-RTT packets.
+    pub early_data: bool,
+    /// What it has in common with other servers, or with itself before a restart.
+    pub secrets: Option<ServerSecrets>,
+    /// Whether sessions are in tickets sealed with those secrets, and not kept.
+    pub shared_tickets: bool,
 }
 
 impl Default for Settings {
@@ -69,9 +73,11 @@ impl Default for Settings {
             forbids_migration: false,
             qlog: None,
             extensions: Extensions::default(),
-            reset_keys: Vec::new(),
             connections_of_address: None,
             key_exchange: KeyExchange::DEFAULT.to_vec(),
+            early_data: true,
+            secrets: None,
+            shared_tickets: false,
         }
     }
 }
@@ -82,6 +88,7 @@ impl Settings {
         let mut config = self.extensions.apply(Config {
             max_streams_bidirectional: SERVER_STREAMS,
             disable_active_migration: self.forbids_migration,
+            early_data: self.early_data,
             ..Config::default()
         });
         for address in &self.preferred {
@@ -105,11 +112,10 @@ impl TryFrom<&cli::Server> for Settings {
             qlog: QlogFiles::new(arguments.qlog_dir.as_deref())?,
             extensions: arguments.extensions,
             connections_of_address: arguments.connections_per_address,
+            early_data: !arguments.no_0rtt,
+            shared_tickets: arguments.shared_tickets,
             ..Self::default()
         };
-        if let Some(path) = &arguments.reset_key {
-            settings.reset_keys = secrets::load(path)?;
-        }
         if arguments.retry {
             settings.retry = RetryPolicy::Always;
         }
@@ -131,8 +137,8 @@ pub struct Shared {
     tls: tls::ServerConfig,
     site: Arc<Site>,
     reset_key: ResetKey,
-    earlier_reset_keys: Vec<ResetKey>,
     token_key: TokenKey,
+    used_tokens: UsedTokens,
     termination: Termination,
 }
 
@@ -190,16 +196,23 @@ impl Shared {
             .and_then(|tls| tls.key_exchange(&settings.key_exchange))
             .map_err(|error| Failure::new(format!("certificate and key: {error}")))?
             .key_log(Arc::new(rustls::KeyLogFile::new()));
+        let secrets = settings.secrets.as_ref();
+        let tls = match secrets.filter(|_| settings.shared_tickets) {
+            Some(secrets) => tls.tickets(secrets.ticket_key()),
+            None => tls,
+        };
         let mut random = Random::from_seed(random::seed()?);
-        let mut keys = settings.reset_keys.iter().copied().map(ResetKey::new);
-        let reset_key = keys.next();
+        let (reset_key, token_key) = secrets.map_or_else(
+            || (ResetKey::new(random.array()), TokenKey::new(random.array())),
+            |secrets| (secrets.reset_key(), secrets.token_key()),
+        );
         Ok(Self {
-            reset_key: reset_key.unwrap_or_else(|| ResetKey::new(random.array())),
-            earlier_reset_keys: keys.collect(),
             settings,
             tls,
             site: Arc::new(site),
-            token_key: TokenKey::new(random.array()),
+            reset_key,
+            token_key,
+            used_tokens: UsedTokens::default(),
             termination,
         })
     }
@@ -225,13 +238,11 @@ impl Shared {
         config.share = post.share();
         config.memory /= u64::from(post.share().of());
         config.reset_key = self.reset_key.clone();
-        config
-            .earlier_reset_keys
-            .clone_from(&self.earlier_reset_keys);
         if let Some(most) = self.settings.connections_of_address {
             config.connections_of_address = most.div_ceil(post.share().of().into());
         }
         config.token_key = self.token_key.clone();
+        config.used_tokens = self.used_tokens.clone();
         Ok(Server {
             endpoint: Endpoint::new(config, random),
             config: self.settings.config(),

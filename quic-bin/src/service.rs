@@ -2,6 +2,7 @@
 
 use std::{sync::Arc, time::Instant};
 
+use quic_http3::ServerSession;
 use quic_transport::{Application, Connection, Handle, StreamId};
 
 use crate::{alpn::Alpn, file_body::FileRead, hq, reader::Requests, responder, site::Site};
@@ -48,6 +49,21 @@ impl Application for Service {
         match self {
             Self::Http3(responder) => responder.process(connection, now),
             Self::Hq(responder) => responder.process(connection, now),
+        }
+    }
+
+    fn settings(&self) -> Vec<u8> {
+        match self {
+            Self::Http3(_) => ServerSession::settings(),
+            Self::Hq(_) => Vec::new(),
+        }
+    }
+
+    fn accepts_early_data(&self, settings: &[u8]) -> bool {
+        match self {
+            Self::Http3(_) => ServerSession::accepts_early_data(settings),
+            // There is nothing to promise.
+            Self::Hq(_) => true,
         }
     }
 }

@@ -372,38 +372,6 @@ fn threads_pass_on_what_is_for_others() {
     server.join().unwrap().unwrap();
 }
 
-/// Keys of stateless resets come from a file of a few times 32 bytes; a wrong one is one clear line.
-#[test]
-fn keys_of_resets_come_from_a_file() {
-    let directory = Directory::new();
-    for (bytes, is_right) in [
-        (0, false),
-        (31, false),
-        (32, true),
-        (33, false),
-        (128, true),
-        (160, false),
-    ] {
-        let file = directory.write("key", vec![7; bytes]);
-        let arguments = [
-            "--test-resources",
-            "--listen",
-            "127.0.0.1:0",
-            "--reset-key",
-            &file,
-        ];
-        if is_right {
-            let server = Server::start(&arguments);
-            assert_eq!(server.client(&[&server.url("/3")]).succeeded().len(), 3);
-        } else {
-            failing_server(&arguments).failed("expected 1 to 4 keys of 32 bytes");
-        }
-    }
-    let missing = directory.file("missing");
-    let arguments = ["--test-resources", "--reset-key", &missing];
-    failing_server(&arguments).failed("missing");
-}
-
 /// One address gets no more connections than it is granted, and hears why.
 #[test]
 fn an_address_has_so_many_connections() {

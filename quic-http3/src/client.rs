@@ -89,6 +89,9 @@ pub enum ClientEvent {
 ///
 /// It owns no transport: each call gets one. Feed it the transport's stream events, then take its own until there are none.
 ///
+/// While the transport sends early data, only requests with safe methods can be made. When the server doesn't take early
+/// data, the transport sends them again by itself; a server that answers 425 wants them made anew after the handshake.
+///
 /// ```
 /// use std::time::Instant;
 ///

@@ -142,6 +142,8 @@ pub enum ApiError {
     FieldsTooLarge,
     /// More or fewer bytes of body than the content-length, or than an earlier partial write promised.
     Length,
+    /// Early data may be replayed, which a request with this method must not be: make it when the handshake is complete.
+    Early,
     /// The transport refuses.
     Transport(StreamError),
 }
@@ -156,6 +158,7 @@ impl std::fmt::Display for ApiError {
             Self::Order(why) | Self::Malformed(why) => f.write_str(why),
             Self::FieldsTooLarge => f.write_str("the peer accepts no field section of that size"),
             Self::Length => f.write_str("the body doesn't have the length that was promised"),
+            Self::Early => f.write_str("a request that changes something waits for the handshake"),
             Self::Transport(error) => std::fmt::Display::fmt(error, f),
         }
     }

@@ -19,10 +19,17 @@ pub(crate) enum Method {
     Connect,
 }
 
+/// Whether a method only asks and changes nothing (RFC 9110, 9.2.1).
+pub(crate) const fn is_safe(method: &[u8]) -> bool {
+    matches!(method, b"GET" | b"HEAD" | b"OPTIONS" | b"TRACE")
+}
+
 /// What a valid request means for its stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
     pub(crate) method: Method,
+    /// Whether the method is [a safe one](is_safe).
+    pub(crate) is_safe: bool,
     /// How long the body must be, if the request says so.
     pub(crate) body: Option<u64>,
 }
@@ -133,6 +140,7 @@ impl<'a> Check<'a> {
         let mut is_options = false;
         let method = self.method.ok_or("a request without :method")?;
         token(method)?;
+        let is_safe = is_safe(method);
         let method = match method {
             b"CONNECT" => Method::Connect,
             b"HEAD" => Method::Head,
@@ -152,6 +160,7 @@ impl<'a> Check<'a> {
         }
         Ok(Request {
             method,
+            is_safe,
             body: self.content_length.filter(|_| !is_connect),
         })
     }
@@ -399,6 +408,7 @@ mod tests {
         let request = check(&get(&more)).request(false);
         let expected = Request {
             method: Method::Other,
+            is_safe: true,
             body: Some(12),
         };
         assert_eq!(request, Ok(expected));

@@ -76,6 +76,10 @@ pub enum ServerEvent {
 ///
 /// It owns no transport: each call gets one. Feed it the transport's stream events, then take its own until there are none.
 ///
+/// Requests may come before the handshake is complete, as early data: those with safe methods are told of at once (the
+/// transport says whether it is still handshaking, for what must not be replayed even so, to be answered with 425), the
+/// others when it is complete. So ask for events when the transport is connected, too.
+///
 /// ```
 /// use std::time::Instant;
 ///
@@ -117,6 +121,21 @@ impl ServerSession {
         Self {
             session: Session::new(Side::Server),
         }
+    }
+
+    /// What a server says about itself, to be kept beside its clients' TLS sessions: what an
+    /// [`Application`](quic_transport::Application) should give as its settings.
+    #[must_use]
+    pub fn settings() -> Vec<u8> {
+        let mut payload = Vec::new();
+        Settings::local().encode(&mut payload);
+        payload
+    }
+
+    /// Whether a client that relies on the settings of an earlier connection may send early data.
+    #[must_use]
+    pub fn accepts_early_data(settings: &[u8]) -> bool {
+        Settings::parse(settings).is_ok_and(|earlier| Settings::local().keep(&earlier).is_ok())
     }
 
     /// Answers a request with an interim (1xx) response, or with the header section of the final one, to be followed by

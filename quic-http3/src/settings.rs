@@ -41,6 +41,37 @@ impl Settings {
         }
     }
 
+    /// Checks that a client which has kept to `earlier` has kept to these too.
+    ///
+    /// # Errors
+    ///
+    /// H3_SETTINGS_ERROR when a limit has shrunk or a promise is broken (RFC 9114, 7.2.4.2; RFC 9297, 2.1.1), and
+    /// QPACK_DECODER_STREAM_ERROR when the dynamic table is another one (RFC 9204, 3.2.3).
+    pub(crate) fn keep(&self, earlier: &Self) -> Result<(), Error> {
+        if earlier.qpack_capacity != 0 && self.qpack_capacity != earlier.qpack_capacity {
+            return Err(Error::new(
+                Code::QPACK_DECODER_STREAM_ERROR,
+                "the QPACK table is not the one that early data relied on",
+            ));
+        }
+        // No limit is the default; a server may not fall back to that either, once it has set one.
+        let has_same_section = match (earlier.max_field_section, self.max_field_section) {
+            (Some(then), Some(now)) => now >= then,
+            (then, now) => then == now,
+        };
+        let keeps = has_same_section
+            && self.qpack_blocked_streams >= earlier.qpack_blocked_streams
+            && self.extended_connect >= earlier.extended_connect
+            && self.datagrams >= earlier.datagrams;
+        if keeps {
+            return Ok(());
+        }
+        Err(Error::new(
+            Code::SETTINGS_ERROR,
+            "a setting is less than what early data relied on",
+        ))
+    }
+
     /// Reads the payload of a SETTINGS frame.
     pub(crate) fn parse(payload: &[u8]) -> Result<Self, Error> {
         let mut settings = Self::default();
@@ -136,6 +167,55 @@ mod tests {
             assert_eq!(Settings::parse(&payload), Ok(settings));
         }
         assert_eq!(Settings::parse(&[]), Ok(Settings::default()));
+    }
+
+    /// RFC 9114, 7.2.4.2, RFC 9204, 3.2.3 and RFC 9297, 2.1.1: what early data relied on must hold.
+    #[test]
+    fn what_early_data_relied_on_must_hold() {
+        type Change = fn(&mut Settings);
+        let earlier = Settings {
+            max_field_section: Some(1000),
+            qpack_capacity: 0,
+            qpack_blocked_streams: 10,
+            extended_connect: true,
+            datagrams: true,
+        };
+        assert_eq!(earlier.keep(&earlier), Ok(()));
+        let grown = Settings {
+            max_field_section: Some(1001),
+            qpack_capacity: 100,
+            qpack_blocked_streams: 11,
+            ..earlier
+        };
+        assert_eq!(grown.keep(&earlier), Ok(()));
+        let changes: [Change; 5] = [
+            |s| s.max_field_section = Some(999),
+            |s| s.max_field_section = None,
+            |s| s.qpack_blocked_streams = 9,
+            |s| s.extended_connect = false,
+            |s| s.datagrams = false,
+        ];
+        for change in changes {
+            let mut now = earlier;
+            change(&mut now);
+            let code = now.keep(&earlier).unwrap_err().code;
+            assert_eq!(code, Code::SETTINGS_ERROR);
+        }
+        for capacity in [0, 99, 101] {
+            let now = Settings {
+                qpack_capacity: capacity,
+                ..earlier
+            };
+            let code = now.keep(&grown_to(100, earlier)).unwrap_err().code;
+            assert_eq!(code, Code::QPACK_DECODER_STREAM_ERROR);
+        }
+    }
+
+    fn grown_to(qpack_capacity: u64, settings: Settings) -> Settings {
+        Settings {
+            qpack_capacity,
+            ..settings
+        }
     }
 
     /// RFC 9114, 7.2.4: the same identifier must not occur twice, known or not.

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use quic_transport::{Connection, Direction, Fill, StreamError, StreamId};
+use quic_transport::{Connection, Direction, Fill, Side, StreamError, StreamId};
 
 /// The streams of a connection.
 pub trait Transport {
@@ -54,6 +54,25 @@ pub trait Transport {
         let _ = at;
     }
 
+    /// Whether what is sent now, or at a server what is read now, is early data that someone may send again
+    /// ([RFC 8470](https://www.rfc-editor.org/rfc/rfc8470)).
+    fn is_early(&self) -> bool {
+        false
+    }
+
+    /// Whether early data was sent and accepted.
+    fn is_early_data_accepted(&self) -> bool {
+        false
+    }
+
+    /// What was [remembered](Self::remember) on the connection whose session a client resumes with early data.
+    fn recalled(&self) -> Option<&[u8]> {
+        None
+    }
+
+    /// Keeps the server's settings for the client's next connection.
+    fn remember(&mut self, _settings: &[u8]) {}
+
     /// Closes the connection.
     fn close(&mut self, code: u64, reason: &'static str);
 }
@@ -98,6 +117,26 @@ impl Transport for Connection {
 
     fn wake_at(&mut self, at: Option<Instant>) {
         self.set_alarm(at);
+    }
+
+    fn is_early(&self) -> bool {
+        match self.side() {
+            Side::Client => self.is_sending_early_data(),
+            Side::Server => self.is_handshaking(),
+        }
+    }
+
+    fn is_early_data_accepted(&self) -> bool {
+        self.is_early_data_accepted()
+    }
+
+    fn recalled(&self) -> Option<&[u8]> {
+        self.recalled()
+    }
+
+    fn remember(&mut self, settings: &[u8]) {
+        let outcome = (*self).remember(settings);
+        debug_assert!(outcome.is_ok(), "settings are short");
     }
 
     fn close(&mut self, code: u64, reason: &'static str) {

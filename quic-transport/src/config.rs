@@ -99,6 +99,10 @@ pub struct Config {
     pub preferred_v6: Option<SocketAddrV6>,
     /// Whether a client moves to the address that its server prefers.
     pub follows_preferred_address: bool,
+    /// At a client: whether data is sent at once, in 0-RTT packets, when a session is resumed that allows it. At a
+    /// server: whether such data is accepted, as long as sessions are kept in a store (not in tickets). Whoever records
+    /// it may be able to make the server read it twice, at least if the store forgets what was used.
+    pub early_data: bool,
 }
 
 impl Default for Config {
@@ -133,6 +137,7 @@ impl Default for Config {
             preferred_v4: None,
             preferred_v6: None,
             follows_preferred_address: true,
+            early_data: false,
         }
     }
 }

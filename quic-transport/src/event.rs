@@ -12,6 +12,12 @@ pub enum Event {
     Connected,
     /// TLS has something to work out: [`Connection::take_handshake_job`](crate::Connection::take_handshake_job) gives it.
     HandshakeJob,
+    /// At a client that has sent early data: the server has taken it, or not. If not, the streams that were opened begin
+    /// anew by themselves, under the limits that the server sets now.
+    EarlyData {
+        /// Whether it was taken.
+        accepted: bool,
+    },
     /// Something happened on a stream.
     Stream(StreamEvent),
     /// Something happened to datagrams.

@@ -113,6 +113,7 @@ mod event;
 mod stats;
 mod config;
 mod token;
+mod used_tokens;
 mod connection;
 mod endpoint;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -137,6 +138,7 @@ pub use observe::{
 pub use stats::{PathStats, Stats};
 pub use stream::{Fill, Read, StreamEvent};
 pub use transmit::PathId;
+pub use used_tokens::UsedTokens;
 pub use wire::{
     ConnectionId, Direction, MAX_CID_LENGTH, Side, StreamId, TransportErrorCode, Version, Versions,
 };

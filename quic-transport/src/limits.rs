@@ -151,9 +151,6 @@ pub(crate) const STATELESS_REPLIES_PER_SECOND: u32 = 5000;
 /// A stateless reset is sent at most this often.
 pub(crate) const RESET_INTERVAL: std::time::Duration = std::time::Duration::from_millis(20);
 
-/// Keys that stateless resets are made with: the one in use, and those before it.
-pub(crate) const RESET_KEYS: usize = 4;
-
 /// Connections that one address (one /64 network of IPv6) may have.
 pub(crate) const CONNECTIONS_OF_ADDRESS: usize = 16_384;
 
@@ -177,3 +174,26 @@ pub(crate) const TOKENS: usize = 8;
 
 /// Bytes of datagrams for other threads that wait to be carried there; further ones are dropped.
 pub(crate) const FOREIGN_BYTES: u64 = 4 << 20;
+/// Servers that a client remembers; the one seen longest ago goes.
+pub(crate) const REMEMBERED_SERVERS: usize = 256;
+
+/// TLS sessions that a client keeps of one server; the oldest one goes.
+pub(crate) const TICKETS: usize = 8;
+
+/// Bytes of a server's settings that are kept for the application beside a session, at either end.
+pub(crate) const REMEMBERED_SETTINGS: usize = 1024;
+
+/// TLS sessions that a server keeps for its clients; the oldest one goes.
+pub(crate) const SERVER_SESSIONS: usize = 8192;
+
+/// Datagrams with 0-RTT packets, of all clients, that wait for the Initial that should have come before.
+pub(crate) const EARLY_DATAGRAMS: usize = 64;
+
+/// The largest of them, in bytes.
+pub(crate) const EARLY_DATAGRAM_SIZE: usize = 1500;
+
+/// Secrets of a server at a time: the one in use, and older ones that are still understood.
+pub(crate) const SERVER_SECRETS: usize = 4;
+
+/// Tokens of NEW_TOKEN that are remembered as used.
+pub(crate) const USED_TOKENS: usize = 16_384;

@@ -35,6 +35,15 @@ pub(crate) struct RetryToken {
     pub(crate) retry_scid: ConnectionId,
 }
 
+/// A token of NEW_TOKEN, as it is told from all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NewToken {
+    /// When, in wall-clock time.
+    pub(crate) issued: Duration,
+    /// Its nonce.
+    pub(crate) id: [u8; 12],
+}
+
 /// What a client's token turned out to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presented {
@@ -45,7 +54,7 @@ pub(crate) enum Presented {
     /// It answers a Retry, but not one of ours to this client at this time.
     InvalidRetry,
     /// The address was validated on an earlier connection.
-    Known,
+    Known(NewToken),
 }
 
 /// Seals and opens tokens for one client.
@@ -81,7 +90,9 @@ impl Tokens<'_> {
                 .open_retry(sealed)
                 .filter(|opened| opened.retry_scid == *dcid)
                 .map_or(Presented::InvalidRetry, Presented::Retry),
-            Some((&NEW, sealed)) if self.is_known(sealed) => Presented::Known,
+            Some((&NEW, sealed)) => self
+                .open_new(sealed)
+                .map_or(Presented::Nothing, Presented::Known),
             _ => Presented::Nothing,
         }
     }
@@ -107,10 +118,14 @@ impl Tokens<'_> {
         })
     }
 
-    fn is_known(&self, sealed: &[u8]) -> bool {
-        let plain = self.key.open(sealed, &self.context(NEW));
-        let issued = plain.and_then(|plain| plain.try_into().ok());
-        issued.is_some_and(|issued| self.is_fresh(issued, NEW_TOKEN_LIFETIME))
+    fn open_new(&self, sealed: &[u8]) -> Option<NewToken> {
+        let plain = self.key.open(sealed, &self.context(NEW))?;
+        let issued = plain.try_into().ok()?;
+        self.is_fresh(issued, NEW_TOKEN_LIFETIME)
+            .then_some(NewToken {
+                issued: Duration::from_secs(u64::from_be_bytes(issued)),
+                id: *sealed.first_chunk()?,
+            })
     }
 
     fn is_fresh(&self, issued: [u8; 8], lifetime: Duration) -> bool {
@@ -241,7 +256,8 @@ mod tests {
             },
         ];
         for good in good {
-            assert_eq!(good.open(&sealed, &dcid), Presented::Known);
+            let known = good.open(&sealed, &dcid);
+            assert!(matches!(known, Presented::Known(_)), "{known:?}");
         }
         let bad = [
             Tokens {

@@ -94,21 +94,6 @@ fn a_client_sends_no_frames_of_servers() {
     assert!(!has(&by_client) && has(&by_server));
 }
 
-/// RFC 9000, 8.1.3: a token that the client was given goes into all of its Initials.
-#[test]
-fn a_token_is_in_every_initial() {
-    let mut pair = to_client();
-    pair.client.connection.use_token(b"token").unwrap();
-    pair.server.is_automatic = false;
-    pair.run(SECOND * 4);
-    pair.server.is_automatic = true;
-    pair.handshake();
-    let initials = pair.server.packets().iter();
-    let initials = initials.filter(|packet| packet.level == Level::Initial);
-    assert!(initials.clone().count() > 3);
-    assert!(initials.clone().all(|packet| packet.token == b"token"));
-}
-
 /// RFC 9000, 12.3 and 12.4: in each space from 0 on, none twice, and no packet without a frame.
 #[test]
 fn numbers_start_at_zero_and_grow() {

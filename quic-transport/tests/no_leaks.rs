@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use quic_common::{BatchBuffer, Datagram, Ecn, Random};
@@ -42,6 +43,13 @@ fn client_tls(settings: &Settings) -> tls::ClientConfig {
     tls::ClientConfig::with_roots([root], &[ALPN])
         .unwrap()
         .wall_clock(tls::WallClock::manual(WALL_CLOCK))
+        .without_resumption()
+}
+
+/// Makes a server keep few sessions, so that a heap that has seen some handshakes has no more to hold.
+fn forget<A>(server: &mut Server<A>) {
+    let sessions = Arc::new(tls::SessionCache::new(64));
+    server.tls = server.tls.clone().sessions(sessions);
 }
 
 /// Connects, moves something each way, and ends in one of several ways.
@@ -79,6 +87,7 @@ fn handshakes_leave_the_heap_where_it_was() {
     let settings = Settings::default();
     let tls = client_tls(&settings);
     let mut pair = Pair::<Client<Bulk>, Server<Bulk>>::new(&settings, Link::default());
+    forget(&mut pair.server);
     let warm_up = HANDSHAKES.min(400);
     for index in 0..warm_up {
         visit(index, &mut pair, &tls);

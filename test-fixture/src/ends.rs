@@ -55,6 +55,21 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// TLS settings of a client that trusts the last certificate of the server's chain, and remembers servers.
+    ///
+    /// # Panics
+    ///
+    /// If that is no certificate.
+    #[must_use]
+    pub fn client_tls(&self) -> tls::ClientConfig {
+        let root = self.certificate.chain.last().unwrap().clone();
+        let tls = tls::ClientConfig::with_roots([root], &[ALPN]).unwrap();
+        let tls = tls.key_exchange(&self.key_exchange).unwrap();
+        tls.wall_clock(tls::WallClock::manual(WALL_CLOCK))
+    }
+}
+
 /// Keeps all events, and does nothing about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
@@ -82,10 +97,7 @@ impl<A: Application + Default> Client<A> {
     /// A client of the server at `remote`, which trusts the last certificate of the server's chain.
     #[must_use]
     pub fn new(settings: &Settings, remote: SocketAddr, now: Instant) -> Self {
-        let root = settings.certificate.chain.last().unwrap().clone();
-        let tls = tls::ClientConfig::with_roots([root], &[ALPN]).unwrap();
-        let tls = tls.key_exchange(&settings.key_exchange).unwrap();
-        let tls = tls.wall_clock(tls::WallClock::manual(WALL_CLOCK));
+        let tls = settings.client_tls();
         let random = Random::from_seed([settings.seed; 32]);
         Self::with_tls(&tls, &settings.client, (NAME, remote), random, now)
     }
@@ -136,8 +148,10 @@ pub struct Server<A> {
     pub handles: Vec<Handle>,
     /// Why connections could not be accepted.
     pub refused: Vec<ApiError>,
-    config: Config,
-    tls: tls::ServerConfig,
+    /// What the next connection is accepted with.
+    pub config: Config,
+    /// What the next connection is accepted with.
+    pub tls: tls::ServerConfig,
 }
 
 impl<A> fmt::Debug for Server<A> {

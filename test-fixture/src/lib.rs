@@ -17,6 +17,7 @@ pub mod scripted;
 pub mod ends;
 mod bulk;
 mod pair;
+pub mod visit;
 pub mod inputs;
 pub mod fuzzing;
 

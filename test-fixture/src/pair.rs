@@ -63,7 +63,7 @@ impl<C: Party, S: Party> Pair<C, S> {
     }
 }
 
-impl<A: Application + Default> Pair<Client<A>, Server<A>> {
+impl<A: Application + Default, B: Application + Default> Pair<Client<A>, Server<B>> {
     /// Both ends are the stack's own.
     #[must_use]
     pub fn new(settings: &Settings, link: Link) -> Self {

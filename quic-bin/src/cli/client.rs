@@ -15,8 +15,8 @@ use crate::{alpn::Alpn, certificate::Fingerprint, roaming::Plan, url::Target};
 /// With URLs: fetches all of them over one connection. Without: starts a server of its own on a free loopback port,
 /// downloads a generated body from it, verifies every byte and prints how fast that was.
 #[derive(Clone, Debug, Parser)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 #[command(name = "quic-client", version, about, max_term_width = 100, after_help = EXIT_CODES)]
-#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub struct Client {
     /// What to fetch.
     #[arg(value_name = "URL", value_parser = parse_target, help = URLS)]
@@ -82,6 +82,14 @@ pub struct Client {
     /// Write a qlog file for each connection into this directory; the variable QLOGDIR does the same.
     #[arg(long, value_name = "DIR", requires = "urls")]
     pub qlog_dir: Option<PathBuf>,
+    /// Fetch the first URL, and the others over a second connection that resumes the first one's session.
+    #[arg(long, requires = "urls")]
+    pub resume: bool,
+
+    /// As --resume, and make the second connection's requests at once, in 0-RTT packets. Someone who records those may
+    /// be able to make the server answer them again.
+    #[arg(long = "0rtt", requires = "urls", conflicts_with = "data")]
+    pub zero_rtt: bool,
 
     /// What it does without.
     #[command(flatten)]
@@ -162,6 +170,12 @@ impl Client {
         }
     }
 
+    /// Whether there is to be a second connection.
+    #[must_use]
+    pub const fn resumes(&self) -> bool {
+        self.resume || self.zero_rtt
+    }
+
     /// Where the body of the URL at `index` goes: `None` is stdout.
     #[must_use]
     pub fn output_of(&self, index: usize) -> Option<&PathBuf> {
@@ -187,6 +201,9 @@ impl Client {
         let Some(first) = self.urls.first() else {
             return Ok(());
         };
+        if self.resumes() && self.urls.len() < 2 {
+            return Err("a second connection (--resume, --0rtt) needs a second URL".to_owned());
+        }
         if let Some(other) = self.urls.iter().find(|url| !url.has_same_server(first)) {
             return Err(format!("{other} is on another server than {first}"));
         }
@@ -253,7 +270,7 @@ mod tests {
     #[test]
     fn wrong_command_lines_end_with_2() {
         let pin = "ab".repeat(32);
-        let wrong: [&[&str]; 17] = [
+        let wrong: [&[&str]; 20] = [
             &["https://a/", "--quic-versions", "v3"],
             &["https://a/", "--first-version", "1"],
             &[
@@ -277,6 +294,9 @@ mod tests {
             &["https://a/", "--size", "1G"],
             &["https://a/", "--timeout", "0"],
             &["--unknown"],
+            &["--0rtt"],
+            &["--resume", "https://a/"],
+            &["--0rtt", "https://a/1", "https://a/2", "-d", "x"],
         ];
         for arguments in wrong {
             assert_eq!(parse(arguments).err(), Some(2), "{arguments:?}");

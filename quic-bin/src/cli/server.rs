@@ -16,6 +16,10 @@ use crate::{alpn::Alpn, limits::MAX_THREADS};
 #[derive(Clone, Debug, Parser)]
 #[command(name = "quic-server", version, about, max_term_width = 100)]
 #[command(group(ArgGroup::new("content").args(["dir", "test_resources"]).multiple(true).required(true)))]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
 pub struct Server {
     /// Serve the files under this directory; a directory stands for the index.html in it. Hidden files and links that
     /// lead out of it are not served.
@@ -70,11 +74,6 @@ pub struct Server {
     #[arg(long)]
     pub retry: bool,
 
-    /// The key of stateless resets: a file of 32 secret bytes. A server that is started anew with it can tell the
-    /// clients of the one before that their connections are gone. Keys that were used before may follow, three at most.
-    #[arg(long, value_name = "FILE")]
-    pub reset_key: Option<PathBuf>,
-
     /// How many connections one client address (or /64 network of IPv6) may have.
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub connections_per_address: Option<usize>,
@@ -86,6 +85,21 @@ pub struct Server {
     /// Accept only this cipher suite.
     #[arg(long, value_name = "NAME")]
     pub cipher: Option<Cipher>,
+
+    /// Reject 0-RTT: clients that come back make their requests when the handshake is complete. Without this, only
+    /// requests that change nothing are answered before.
+    #[arg(long = "no-0rtt")]
+    pub no_0rtt: bool,
+
+    /// Derive the keys of tokens and stateless resets from the secrets in FILE, one a line in 64 hexadecimal digits, the
+    /// newest first, so that a restarted server, or another one, understands them.
+    #[arg(long, value_name = "FILE")]
+    pub secrets: Option<PathBuf>,
+
+    /// Give clients tickets that every server with the same secrets understands, instead of keeping their sessions;
+    /// there is no 0-RTT then.
+    #[arg(long, requires = "secrets")]
+    pub shared_tickets: bool,
 
     /// What it does without.
     #[command(flatten)]

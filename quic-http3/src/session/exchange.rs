@@ -8,6 +8,7 @@ use quic_common::IdMap;
 use quic_transport::StreamId;
 
 use crate::error::Code;
+use crate::field::Fields;
 use crate::receive::Receive;
 use crate::send::Send;
 
@@ -24,6 +25,8 @@ pub(super) struct Exchange {
     pub(super) is_writable: bool,
     /// Its header section may take only so long from now on.
     pub(super) is_awaited: bool,
+    /// A request's header section, of which the application is told when the handshake is complete.
+    pub(super) held: Option<Fields>,
     is_live: bool,
     is_queued: bool,
 }
@@ -39,6 +42,7 @@ pub(super) struct Exchanges {
     free: Vec<Slot>,
     by_id: IdMap<StreamId, Slot>,
     ready: VecDeque<Slot>,
+    has_held: bool,
 }
 
 impl Exchanges {
@@ -58,6 +62,7 @@ impl Exchanges {
                 stopped: None,
                 is_writable: false,
                 is_awaited: false,
+                held: None,
                 is_live: true,
                 is_queued: false,
             });
@@ -77,6 +82,7 @@ impl Exchanges {
         exchange.stopped = None;
         exchange.is_writable = false;
         exchange.is_awaited = false;
+        exchange.held = None;
         exchange.is_live = false;
         // A slot that is still queued is found dead, or serving another request; both do no harm.
         self.free.push(slot);
@@ -135,6 +141,34 @@ impl Exchanges {
     /// How many requests there are.
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
+    }
+
+    /// Keeps a request's header section until the handshake is complete.
+    pub(super) fn hold(&mut self, slot: Slot, fields: Fields) {
+        if let Some(exchange) = self.at(slot) {
+            exchange.held = Some(fields);
+            self.has_held = true;
+        }
+    }
+
+    /// Whether there may be requests whose header section is held.
+    #[inline]
+    pub(super) const fn has_held(&self) -> bool {
+        self.has_held
+    }
+
+    /// Has all requests looked at whose header section is held.
+    pub(super) fn queue_held(&mut self) {
+        self.has_held = false;
+        for index in 0..self.slots.len() {
+            let slot = Slot(index);
+            if self
+                .at(slot)
+                .is_some_and(|exchange| exchange.held.is_some())
+            {
+                self.queue(slot);
+            }
+        }
     }
 
     /// Marks all requests from `first` on as reset with `code`.

@@ -30,6 +30,8 @@ impl Unidirectional {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Peer {
     pub(super) settings: Option<Settings>,
+    /// What they were on the connection whose session a client resumes with early data.
+    pub(super) recalled: Option<Settings>,
     /// The last GOAWAY.
     pub(super) goaway: Option<u64>,
     max_push_id: Option<u64>,
@@ -155,7 +157,7 @@ impl Session {
             self.glitches.count(now)?;
         }
         if let Some(told) = told {
-            self.on_told(told)?;
+            self.on_told(told, transport)?;
         }
         if let Some(kind) = kind {
             return self.on_type(index, kind, transport, now, end && used == all);
@@ -234,9 +236,9 @@ impl Session {
     }
 
     /// The control stream says something.
-    fn on_told(&mut self, told: Told) -> Result<(), Error> {
+    fn on_told<T: Transport>(&mut self, told: Told, transport: &mut T) -> Result<(), Error> {
         match told {
-            Told::Settings(settings) => self.peer.settings = Some(settings),
+            Told::Settings(settings) => self.on_settings(settings, transport)?,
             Told::GoAway(id) => self.on_goaway(id)?,
             Told::MaxPushId(id) => {
                 if self

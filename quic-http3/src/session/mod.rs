@@ -15,6 +15,7 @@ use crate::receive::{Lent, Step};
 use crate::settings::Settings;
 use crate::transport::Transport;
 
+mod early;
 mod exchange;
 mod incoming;
 mod outgoing;
@@ -217,6 +218,7 @@ impl Session {
             if self.critical.len() < 3 {
                 self.start(transport);
             }
+            self.release_held(transport);
             if self.is_incoming_ready
                 && let Err(error) = self.read_incoming(transport, now)
             {
@@ -270,6 +272,13 @@ impl Session {
         if let Some(code) = exchange.reset.take() {
             return self.visit_reset(slot, transport, now, code);
         }
+        if let Some(fields) = exchange.held.take() {
+            let signal = self.on_head(slot, id, fields, transport);
+            if signal.is_some() {
+                self.exchanges.queue(slot);
+            }
+            return Ok(signal);
+        }
         if let Some(code) = exchange.stopped.take() {
             exchange.send.reset(id, transport, code);
             self.exchanges.queue(slot);
@@ -309,7 +318,10 @@ impl Session {
                 return Ok(Some(Signal::Finished(id)));
             }
             Ok(Step::Interim(fields)) => Signal::Interim(id, fields),
-            Ok(Step::Head(fields)) => Signal::Head(id, fields),
+            Ok(Step::Head(fields)) => match self.on_head(slot, id, fields, transport) {
+                Some(signal) => signal,
+                None => return Ok(None),
+            },
             Ok(Step::Trailers(fields)) => Signal::Trailers(id, fields),
             Err(Fault::Connection(error)) => return Err(error),
             Err(Fault::Stream(error)) => {
@@ -338,7 +350,8 @@ impl Session {
             return Ok(None);
         };
         let id = exchange.id;
-        let told = self.side.is_client() || !exchange.receive.is_fresh();
+        let is_known = !exchange.receive.is_fresh() && exchange.held.is_none();
+        let told = self.side.is_client() || is_known;
         // It is over already, unless a GOAWAY stands for the reset.
         transport.stop(id, Code::REQUEST_CANCELLED.value());
         exchange.send.reset(id, transport, Code::REQUEST_CANCELLED);

@@ -84,7 +84,8 @@ impl Session {
         self.scratch.clear();
         self.scratch.extend_from_slice(&[0; MAX_HEADER]);
         let size = qpack::encode(fields, &mut self.scratch);
-        let most = self.peer.settings.and_then(|s| s.max_field_section);
+        let settings = self.peer.settings.or(self.peer.recalled);
+        let most = settings.and_then(|s| s.max_field_section);
         if most.is_some_and(|most| size > most) {
             return Err(ApiError::FieldsTooLarge);
         }
@@ -113,9 +114,14 @@ impl Session {
         if self.peer.goaway.is_some() || self.goaway_sent.is_some() {
             return Err(ApiError::GoingAway);
         }
+        self.recall(transport);
         let (start, check) = self.encode(fields)?;
-        let extended = self.peer.settings.is_some_and(|s| s.extended_connect);
+        let settings = self.peer.settings.or(self.peer.recalled);
+        let extended = settings.is_some_and(|s| s.extended_connect);
         let request = check.request(extended).map_err(ApiError::Malformed)?;
+        if !request.is_safe && transport.is_early() {
+            return Err(ApiError::Early);
+        }
         if end && request.body.is_some_and(|length| length > 0) {
             return Err(ApiError::Length);
         }

@@ -157,6 +157,21 @@ impl SendBuffer {
         // What is acknowledged out of order up to the new end counts once the bytes before it do.
     }
 
+    /// Takes back all that was sent, of which nothing may have been acknowledged; what was discarded never was.
+    pub(crate) fn restart(&mut self) {
+        debug_assert!(
+            self.base == 0 || self.base == self.end,
+            "nothing was acknowledged"
+        );
+        self.acked.clear();
+        self.lost.clear();
+        if self.base == self.end {
+            self.end = 0;
+        }
+        self.base = 0;
+        self.next = 0;
+    }
+
     /// Gives all memory back; the offsets stay.
     pub(crate) fn discard(&mut self, pool: &mut ChunkPool) {
         self.store.free(pool);

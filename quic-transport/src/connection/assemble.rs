@@ -23,7 +23,14 @@ use crate::{
 };
 
 /// The levels of a datagram's packets, in their order.
-const LEVELS: [Level; 3] = [Level::Initial, Level::Handshake, Level::OneRtt];
+///
+/// A client's 0-RTT packets go with its Initials; in a CONNECTION_CLOSE's place they would tell a server nothing more.
+const LEVELS: [Level; 4] = [
+    Level::Initial,
+    Level::ZeroRtt,
+    Level::Handshake,
+    Level::OneRtt,
+];
 
 /// What the window, the pacer and the anti-amplification limit leave for the next datagram.
 #[derive(Clone, Copy, Debug)]
@@ -202,16 +209,18 @@ impl Connection {
         let state = self.spaces.get(level.space())?;
         let has_keys = match level {
             Level::OneRtt => self.keys.one_rtt.is_some(),
-            Level::Initial | Level::Handshake | Level::ZeroRtt => {
-                self.keys.of_handshake(level).is_some()
-            }
+            Level::Initial | Level::Handshake => self.keys.of_long(level).is_some(),
+            Level::ZeroRtt => self.keys.early.is_some() && self.side.is_client(),
         };
         if !has_keys {
             return None;
         }
         let fits = budget.window >= wide(room);
-        let wants = (level == Level::OneRtt && self.has_application_data())
-            || state.crypto.has_pending_frames();
+        let wants = match level {
+            Level::OneRtt => self.has_application_data(),
+            Level::ZeroRtt => self.streams.has_pending_frames(),
+            Level::Initial | Level::Handshake => false,
+        } || state.crypto.has_pending_frames();
         if state.probes > 0 || (fits && wants) {
             return Some(Content::Everything);
         }
@@ -283,6 +292,9 @@ impl Connection {
         let mut last: Option<Draft> = None;
         let mut has_initial = false;
         for level in LEVELS {
+            if level == Level::ZeroRtt {
+                continue;
+            }
             let start = last.as_ref().map_or(0, Draft::end);
             let Some(draft) = self.draft_close(level, &farewell, datagram, start) else {
                 continue;

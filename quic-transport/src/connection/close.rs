@@ -31,6 +31,7 @@ impl Connection {
     /// Gives up without a word, as when the embedder learns that the peer can't be reached.
     pub fn abandon(&mut self, reason: CloseReason) {
         if self.life.is_open() {
+            self.keep_rtt();
             self.tell_end(reason);
         }
         self.life = Life::Closed;
@@ -71,6 +72,7 @@ impl Connection {
     /// Stops sending and waits until no packet of the peer can be under way any more.
     pub(super) fn drain(&mut self, reason: CloseReason, now: Instant) {
         if self.life.is_open() {
+            self.keep_rtt();
             self.tell_end(reason);
         }
         let until = match &self.life {
@@ -84,6 +86,7 @@ impl Connection {
 
     fn start_closing(&mut self, farewell: Farewell, reason: CloseReason) {
         if self.life.is_open() {
+            self.keep_rtt();
             self.tell_end(reason);
             self.life = Life::Closing(Closing::new(farewell));
         }

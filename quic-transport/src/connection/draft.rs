@@ -251,7 +251,7 @@ impl Connection {
                 keys.seal(number, draft.opening.header_length, packet);
                 keys.local_header().protect(packet, offset, length);
             }
-        } else if let Some(keys) = self.keys.of_handshake(level) {
+        } else if let Some(keys) = self.keys.of_long(level) {
             if let Some(first) = packet.first_mut() {
                 *first &= !FIXED | self.first_byte.bits();
             }
@@ -351,12 +351,12 @@ impl Connection {
             };
             (None, header.write(&mut writer, number, number_length)?)
         } else {
-            self.keys.of_handshake(level)?;
+            self.keys.of_long(level)?;
             let header = LongHeader {
-                kind: if level == Level::Initial {
-                    PacketKind::Initial
-                } else {
-                    PacketKind::Handshake
+                kind: match level {
+                    Level::Initial => PacketKind::Initial,
+                    Level::ZeroRtt => PacketKind::ZeroRtt,
+                    Level::Handshake | Level::OneRtt => PacketKind::Handshake,
                 },
                 version: self.version,
                 dcid,
@@ -447,6 +447,8 @@ impl Connection {
                 } else {
                     self.streams.write(&mut writer);
                 }
+            } else if level == Level::ZeroRtt {
+                self.streams.write(&mut writer);
             }
         }
         if *probes > 0 && level == Level::OneRtt && self.ack_requests.is_possible() {

@@ -8,7 +8,6 @@ use crate::{
     error::Error,
     event::Event,
     observe::Observation,
-    stream::PeerLimits,
     tls::{ClientHello, NewKeys},
     transmit::Space,
     wire::{Level, PacketHeader, Side, TransportErrorCode, TransportParameters},
@@ -63,9 +62,11 @@ impl Connection {
             }
             let is_done = keys.is_none();
             match keys {
+                Some(NewKeys::ZeroRtt(keys)) => self.on_early_keys(keys)?,
                 Some(NewKeys::Handshake(keys)) => {
                     self.keys.handshake = Some(keys);
                     self.write_level = Level::Handshake;
+                    self.drop_rejected();
                 }
                 Some(NewKeys::OneRtt(keys)) => {
                     self.keys.one_rtt = Some(keys);
@@ -160,6 +161,8 @@ impl Connection {
         self.local_cids
             .replenish(self.peer.cid_limit, &mut self.random);
         self.events.push_back(Event::Connected);
+        self.keep_rtt();
+        self.schedule_end_of_early_keys(now);
         if self.side.is_server() {
             // RFC 9001, 4.1.2: for a server, complete is confirmed.
             self.owes_handshake_done = true;
@@ -215,14 +218,7 @@ impl Connection {
         self.peer.max_udp_payload = parameters.max_udp_payload_size.into();
         self.peer.forbids_migration = parameters.disable_active_migration;
         self.path.mtu.limit(self.peer.max_udp_payload);
-        self.streams.set_peer_limits(PeerLimits {
-            data: parameters.initial_max_data,
-            stream_local: parameters.initial_max_stream_data_bidi_local,
-            stream_remote: parameters.initial_max_stream_data_bidi_remote,
-            stream_unidirectional: parameters.initial_max_stream_data_uni,
-            bidirectional: parameters.initial_max_streams_bidi,
-            unidirectional: parameters.initial_max_streams_uni,
-        });
+        self.apply_limits(&parameters)?;
         if let Some(token) = parameters.stateless_reset_token {
             self.remote_cids.set_initial_token(token);
         }

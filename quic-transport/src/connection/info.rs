@@ -5,6 +5,7 @@ use std::{iter, net::SocketAddr, time::Duration};
 use super::{
     Connection,
     life::{Life, Progress},
+    setup::EarlyData,
 };
 use crate::{
     cid::CidChange,
@@ -54,10 +55,14 @@ impl Connection {
         matches!(self.life, Life::Closed)
     }
 
-    /// The application protocol that TLS agreed on.
+    /// The application protocol that TLS agreed on; that of the earlier connection while early data is sent.
     #[must_use]
     pub fn alpn(&self) -> Option<&[u8]> {
-        self.session.alpn()
+        let recalled = self.setup.recalled.as_ref();
+        let early = recalled.map(|recalled| recalled.alpn.as_slice());
+        self.session
+            .alpn()
+            .or_else(|| early.filter(|_| self.setup.early_data == EarlyData::Offered))
     }
 
     /// Whether TLS resumed an earlier session, so that no certificate was sent.

@@ -10,6 +10,8 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct Keys {
     pub(super) initial: Option<Box<LevelKeys>>,
+    /// Of 0-RTT packets.
+    pub(super) early: Option<Box<LevelKeys>>,
     pub(super) handshake: Option<Box<LevelKeys>>,
     pub(super) one_rtt: Option<Box<OneRttKeys>>,
     /// 1-RTT packets of the peer may be processed: a server waits for the handshake to complete (RFC 9001, 5.7).
@@ -23,16 +25,17 @@ impl Keys {
             Level::Initial => self.initial.is_some(),
             Level::Handshake => self.handshake.is_some(),
             Level::OneRtt => self.one_rtt.is_some() && self.opens_one_rtt,
-            Level::ZeroRtt => false,
+            Level::ZeroRtt => self.early.is_some(),
         }
     }
 
-    /// The keys of Initial or Handshake packets.
-    pub(super) fn of_handshake(&self, level: Level) -> Option<&LevelKeys> {
+    /// The keys of packets with long headers.
+    pub(super) fn of_long(&self, level: Level) -> Option<&LevelKeys> {
         match level {
             Level::Initial => self.initial.as_deref(),
             Level::Handshake => self.handshake.as_deref(),
-            Level::ZeroRtt | Level::OneRtt => None,
+            Level::ZeroRtt => self.early.as_deref(),
+            Level::OneRtt => None,
         }
     }
 }

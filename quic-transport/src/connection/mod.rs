@@ -19,7 +19,7 @@ mod observed;
 mod undecryptable;
 mod streams;
 mod datagrams;
-mod tokens;
+mod memory;
 mod close;
 mod refused;
 mod switch;
@@ -28,6 +28,7 @@ mod acked;
 mod settle;
 mod migrate;
 mod validate;
+mod early;
 mod handshake;
 mod negotiate;
 mod unprotect;
@@ -59,7 +60,10 @@ use self::{
     setup::{Peer, Setup},
     space::Spaces,
 };
-pub(crate) use self::{output::Step, start::ServerStart};
+pub(crate) use self::{
+    output::Step,
+    start::{EarlyTerms, ServerStart},
+};
 use crate::{
     ack::AckRequests,
     cid::{LocalCids, RemoteCids},
@@ -110,8 +114,6 @@ pub struct Connection {
     drop_old_keys_at: Option<Instant>,
     owes_handshake_done: bool,
     new_token: NewToken,
-    /// Tokens that the server gave us.
-    tokens: VecDeque<Box<[u8]>>,
     /// Packets have been acknowledged since losses were last looked for.
     needs_loss_detection: bool,
     /// When the pacer lets the next packet go, if it holds one back.

@@ -47,6 +47,8 @@ impl Connection {
         self.keys.initial = Some(tls::initial_keys(self.version, &header.scid, self.side).into());
         self.setup.negotiation.forget_keys();
         self.resend_initial();
+        // RFC 9000, 17.2.5.3: the server has not kept what came before its Retry.
+        self.forget_early_packets();
     }
 
     /// Begins anew with a version that the server speaks, once; ends the attempt when it speaks none of ours.
@@ -99,6 +101,8 @@ impl Connection {
             self.version = header.version;
             self.keys.initial = Some(keys.into());
             self.session.set_version(header.version);
+            // RFC 9369, 4.1: 0-RTT packets have the first version, in which nothing more is sent.
+            self.keys.early = None;
         }
     }
 
@@ -116,16 +120,19 @@ impl Connection {
         beginning
             .parameters
             .encode(&mut parameters, self.random.u64());
-        self.session =
-            Session::client(&beginning.tls, version, &beginning.server_name, &parameters)
-                .map_err(internal)?;
+        let server = (beginning.server_name.as_str(), self.path.remote.port());
+        // Early data has been tried, and came to nothing.
+        self.session = Session::client(&beginning.tls, version, server, &parameters, false)
+            .map_err(internal)?;
         negotiation.first = version;
         negotiation.has_begun_anew = true;
         negotiation.forget_keys();
         self.version = version;
         self.setup.original_dcid = dcid;
         self.setup.initial_dcid = dcid;
-        self.setup.token = Vec::new();
+        let token = self.session.memory().and_then(tls::Memory::take_token);
+        self.setup.token = token.unwrap_or_default().into_vec();
+        self.withdraw_early_data();
         self.keys.initial = Some(tls::initial_keys(version, &dcid, self.side).into());
         self.remote_cids = RemoteCids::new(dcid);
         self.forget_sent();

@@ -11,9 +11,21 @@ use quic_common::Ecn;
 use super::versions::Negotiation;
 use crate::{
     recovery::Outcomes,
-    tls::HandshakeJob,
+    tls::{HandshakeJob, Recalled},
     wire::{ConnectionId, Level},
 };
+
+/// What has become of 0-RTT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum EarlyData {
+    /// A client can't send it; a server has not accepted any.
+    #[default]
+    None,
+    /// A client sends it and doesn't know yet whether the server takes it.
+    Offered,
+    Accepted,
+    Rejected,
+}
 
 /// The state of a handshake.
 #[derive(Debug)]
@@ -40,6 +52,9 @@ pub(super) struct Setup {
     pub(super) outcomes: Outcomes,
     /// The step of TLS that waits to be taken.
     pub(super) job: Option<HandshakeJob>,
+    pub(super) early_data: EarlyData,
+    /// What a client that sends early data relies on.
+    pub(super) recalled: Option<Box<Recalled>>,
 }
 
 impl Setup {
@@ -63,6 +78,8 @@ impl Setup {
             negotiation,
             outcomes: Outcomes::new(),
             job: None,
+            early_data: EarlyData::None,
+            recalled: None,
         }
     }
 }

@@ -27,13 +27,16 @@ use crate::{
     recovery::LossTimer,
     stats::Stats,
     stream::Streams,
-    tls::{self, Forgeries, ResetKey, Session},
+    tls::{self, Forgeries, ResetKey, Session, Terms},
     transmit::PathId,
     wire::{
         ConnectionId, Level, PreferredAddress, Side, TransportParameters, Version,
         VersionInformation, Versions,
     },
 };
+
+/// The round-trip time of an earlier connection shortens the one assumed to this fraction at most.
+const LEAST_TRUST: u32 = 10;
 
 /// What a server knows of a client when it accepts it.
 #[derive(Debug)]
@@ -64,6 +67,16 @@ pub(crate) struct ServerStart {
     pub(crate) is_validated: bool,
     /// What it gets in NEW_TOKEN.
     pub(crate) new_token: Option<Vec<u8>>,
+    /// The session that the client offers early data with.
+    pub(crate) psk_identity: Option<Vec<u8>>,
+}
+
+/// What a server's application says of early data.
+pub(crate) struct EarlyTerms<'a> {
+    /// Its settings, which are kept beside the session.
+    pub(crate) settings: &'a [u8],
+    /// Whether it can keep to those of an earlier connection.
+    pub(crate) accepts: &'a dyn Fn(&[u8]) -> bool,
 }
 
 /// What both ends start from.
@@ -104,8 +117,19 @@ impl Connection {
             &config.versions,
             &mut random,
         ));
-        let session =
-            Session::client(tls, version, server_name, &encode(&parameters, &mut random))?;
+        let session = Session::client(
+            tls,
+            version,
+            (server_name, remote.port()),
+            &encode(&parameters, &mut random),
+            config.early_data,
+        )?;
+        let mut path = config.path();
+        let memory = session.memory();
+        if let Some(rtt) = memory.and_then(tls::Memory::rtt) {
+            // The network may have become a slower one: how much is trusted to a measurement of old is limited.
+            path.initial_rtt = rtt.clamp(path.initial_rtt / LEAST_TRUST, path.initial_rtt);
+        }
         let reset_key = ResetKey::new(random.array());
         let beginning = Beginning {
             tls: tls.clone(),
@@ -113,12 +137,15 @@ impl Connection {
             parameters,
         };
         let negotiation = Negotiation::client(version, config.versions, beginning);
+        let mut setup = Setup::new(dcid, dcid, None, negotiation, now);
+        let token = session.memory().and_then(tls::Memory::take_token);
+        setup.token = token.unwrap_or_default().into_vec();
         let start = Start {
             side: Side::Client,
             version,
-            setup: Setup::new(dcid, dcid, None, negotiation, now),
+            setup,
             session,
-            path: Path::new(PathId::default(), remote, None, &config.path()),
+            path: Path::new(PathId::default(), remote, None, &path),
             local_cids: LocalCids::new(cid, reset_key).without_router(),
             peer_cid: dcid,
             random,
@@ -139,6 +166,7 @@ impl Connection {
         start: ServerStart,
         config: &Config,
         tls: &tls::ServerConfig,
+        early: &EarlyTerms<'_>,
         mut random: Random,
         now: Instant,
     ) -> Result<Self, ApiError> {
@@ -157,12 +185,16 @@ impl Connection {
             &start.versions,
             &mut random,
         ));
-        let session = Session::server(
-            tls,
-            start.chosen,
-            &encode(&parameters, &mut random),
-            start.prefers_chacha20,
-        )?;
+        let terms = Terms {
+            first: start.version,
+            version: start.chosen,
+            parameters: &encode(&parameters, &mut random),
+            settings: early.settings,
+            early_data: config.early_data,
+            psk_identity: start.psk_identity.as_deref(),
+            accepts: early.accepts,
+        };
+        let session = Session::server(tls, &terms, start.prefers_chacha20)?;
         let negotiation = Negotiation::server(start.version, start.chosen, &start.dcid);
         let mut setup = Setup::new(
             start.original_dcid,
@@ -233,7 +265,6 @@ impl Connection {
             drop_old_keys_at: None,
             owes_handshake_done: false,
             new_token: NewToken::default(),
-            tokens: VecDeque::new(),
             needs_loss_detection: false,
             pacing_deadline: None,
             events: VecDeque::new(),

@@ -69,6 +69,7 @@ impl Connection {
         }
         if self.drop_old_keys_at.is_some_and(|at| at <= now) {
             self.drop_old_keys_at = None;
+            self.keys.early = None;
             if let Some(keys) = self.keys.one_rtt.as_mut() {
                 keys.drop_previous();
             }

@@ -37,6 +37,14 @@ impl Connection {
         });
     }
 
+    /// TLS has read the ClientHello: 0-RTT packets whose keys have not come by now will never be opened.
+    pub(super) fn drop_rejected(&mut self) {
+        if self.keys.early.is_none() {
+            let kept = &mut self.setup.undecryptable;
+            kept.retain(|kept| kept.level != Level::ZeroRtt);
+        }
+    }
+
     /// Takes the oldest packet that can be opened by now.
     pub(super) fn take_decryptable(&mut self) -> Option<Undecryptable> {
         if self.setup.undecryptable.is_empty() || !self.life.is_open() {

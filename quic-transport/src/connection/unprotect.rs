@@ -120,14 +120,23 @@ impl Connection {
         packet: &'p mut [u8],
         header: &PacketHeader,
     ) -> Opened<'p> {
+        // A client's own 0-RTT packets, if someone sends them back.
+        if level == Level::ZeroRtt && self.side.is_client() {
+            return Opened::Not(Unprocessed::Dropped);
+        }
         let number_offset = header.number_offset;
         let keys = if level == Level::Initial && header.version != self.version {
             self.setup.negotiation.keys(header.version)
         } else {
-            self.keys.of_handshake(level)
+            self.keys.of_long(level)
         };
         let Some(keys) = keys else {
-            let is_early = level == Level::Handshake && self.keys.one_rtt.is_none();
+            let is_early = match level {
+                Level::Handshake => self.keys.one_rtt.is_none(),
+                // RFC 9001, 5.7: the ClientHello may still be on its way.
+                Level::ZeroRtt => self.keys.handshake.is_none() && self.keys.one_rtt.is_none(),
+                Level::Initial | Level::OneRtt => false,
+            };
             return Opened::Not(if is_early {
                 Unprocessed::Early(level)
             } else {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     config::{Config, MIN_DATAGRAM},
-    connection::{Connection, ServerStart},
+    connection::{Connection, EarlyTerms, ServerStart},
     error::ApiError,
     tls,
     token::{Presented, RetryToken, Tokens},
@@ -72,8 +72,13 @@ impl<A: Application> Endpoint<A> {
             is_validated: incoming.is_validated(),
             // RFC 9369, 5: a token belongs to the version that the connection comes to.
             new_token: self.new_token(incoming.path, incoming.choose(&self.config.versions)),
+            psk_identity: incoming.psk_identity.clone(),
         };
-        let made = Connection::server(start, config, tls, self.random.fork(), now);
+        let early = EarlyTerms {
+            settings: &application.settings(),
+            accepts: &|settings| application.accepts_early_data(settings),
+        };
+        let made = Connection::server(start, config, tls, &early, self.random.fork(), now);
         let mut connection = match made {
             Ok(connection) => connection,
             Err(error) => {
@@ -159,9 +164,43 @@ impl<A: Application> Endpoint<A> {
         let Self {
             knocking,
             half_open,
+            early,
             ..
         } = self;
         if !knocking.on_datagram(&header.dcid, datagram, half_open) {
+            self.stats.dropped += 1;
+            return;
+        }
+        while let Some(mut kept) = early.take(&header.dcid, datagram.remote) {
+            let datagram = Datagram {
+                remote: datagram.remote,
+                local: datagram.local,
+                ecn: kept.ecn,
+                payload: &mut kept.payload,
+            };
+            knocking.on_datagram(&header.dcid, &datagram, half_open);
+        }
+    }
+
+    /// Looks at a 0-RTT packet that no connection is known for: its client may be on the way in, or about to come.
+    pub(super) fn knock_early(
+        &mut self,
+        header: &PacketHeader,
+        datagram: &Datagram<'_>,
+        now: Instant,
+    ) {
+        let Self {
+            knocking,
+            half_open,
+            early,
+            ..
+        } = self;
+        let is_kept = if knocking.contains(&header.dcid) {
+            knocking.on_datagram(&header.dcid, datagram, half_open)
+        } else {
+            header.dcid.len() >= MIN_CLIENT_DCID && early.keep(header.dcid, datagram, now)
+        };
+        if !is_kept {
             self.stats.dropped += 1;
         }
     }
@@ -188,7 +227,12 @@ impl<A: Application> Endpoint<A> {
             return false;
         }
         let tokens = self.tokens(path, header.version);
-        let token = tokens.open(header.token.of(datagram.payload), &header.dcid);
+        let mut token = tokens.open(header.token.of(datagram.payload), &header.dcid);
+        if let Presented::Known(known) = token
+            && !self.config.used_tokens.spend(known, tokens.now)
+        {
+            token = Presented::Nothing;
+        }
         let wants_retry = match self.config.retry {
             RetryPolicy::Always => true,
             RetryPolicy::UnderLoad => load == Load::Heavy,
@@ -207,7 +251,7 @@ impl<A: Application> Endpoint<A> {
                 self.send_retry(path, header.version, header.dcid, header.scid);
                 return false;
             }
-            Presented::Nothing | Presented::Known | Presented::Retry(_) => {}
+            Presented::Nothing | Presented::Known(_) | Presented::Retry(_) => {}
         }
         let introduction = Introduction {
             path,

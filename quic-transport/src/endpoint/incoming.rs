@@ -51,6 +51,8 @@ pub struct Incoming {
     alpn: Vec<Vec<u8>>,
     pub(super) prefers_chacha20: bool,
     pub(super) observer: Option<Box<dyn Observer>>,
+    /// The session that the client offers early data with.
+    pub(super) psk_identity: Option<Vec<u8>>,
 }
 
 /// How far the ClientHello has come.
@@ -99,6 +101,7 @@ impl Incoming {
             alpn: Vec::new(),
             prefers_chacha20: false,
             observer: None,
+            psk_identity: None,
         }
     }
 
@@ -123,14 +126,14 @@ impl Incoming {
     /// it was given on an earlier connection.
     #[must_use]
     pub const fn is_validated(&self) -> bool {
-        matches!(self.token, Presented::Retry(_) | Presented::Known)
+        matches!(self.token, Presented::Retry(_) | Presented::Known(_))
     }
 
     /// What the Retry token says, if there was a Retry.
     pub(super) const fn retry(&self) -> Option<RetryToken> {
         match self.token {
             Presented::Retry(token) => Some(token),
-            Presented::Nothing | Presented::InvalidRetry | Presented::Known => None,
+            Presented::Nothing | Presented::InvalidRetry | Presented::Known(_) => None,
         }
     }
 
@@ -228,6 +231,8 @@ impl Incoming {
                 if let Some(versions) = offered(&hello, self.version) {
                     self.offered = versions;
                 }
+                let identity = hello.psk_identity.filter(|_| hello.early_data);
+                self.psk_identity = identity.map(<[u8]>::to_vec);
                 Progress::Ready
             }
             // TLS says what is wrong with it, with the right alert.

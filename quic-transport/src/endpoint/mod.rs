@@ -12,6 +12,7 @@ mod guests;
 mod incoming;
 mod knocking;
 mod foreign;
+mod early;
 mod admit;
 mod receive;
 mod send;
@@ -21,15 +22,16 @@ use std::{collections::VecDeque, hash::Hash, net::IpAddr, time::Instant};
 use quic_common::{KeyedHasher, KeyedMap, Random, Share};
 
 use self::{
-    deadlines::Deadlines, foreign::Strangers, guests::Guests, half_open::HalfOpen,
-    knocking::Knocking, router::Router, stateless::Replies,
+    deadlines::Deadlines, early::EarlyArrivals, foreign::Strangers, guests::Guests,
+    half_open::HalfOpen, knocking::Knocking, router::Router, stateless::Replies,
 };
 pub use self::{foreign::Foreign, incoming::Incoming, router::Handle};
 use crate::{
     cid::CidGenerator,
     connection::Connection,
-    limits::{CONNECTIONS_OF_ADDRESS, ENDPOINT_MEMORY, INCOMING_BYTES, RESET_KEYS},
-    tls::{ResetKey, TokenKey, WallClock},
+    limits::{CONNECTIONS_OF_ADDRESS, ENDPOINT_MEMORY, INCOMING_BYTES},
+    tls::{ResetKey, ServerSecrets, TokenKey, WallClock},
+    used_tokens::UsedTokens,
     wire::{ConnectionId, ResetToken, Versions, wide},
 };
 
@@ -39,6 +41,17 @@ pub trait Application {
     ///
     /// Called at most once for each connection and wake-up, before the connection is asked what to send.
     fn process(&mut self, connection: &mut Connection, now: Instant);
+
+    /// What is kept beside the client's session, up to 1 KiB: settings that early data of its next connection will rely
+    /// on. Asked for when the connection is accepted.
+    fn settings(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    /// Whether early data can be accepted from a client that relies on these settings, from an earlier connection.
+    fn accepts_early_data(&self, settings: &[u8]) -> bool {
+        settings == self.settings()
+    }
 }
 
 /// When clients have to show that they receive what is sent to their address.
@@ -70,9 +83,6 @@ pub struct EndpointConfig {
     /// The key of the stateless reset tokens. An endpoint that is started anew with it can reset the connections of
     /// the one before, and so can others that share it.
     pub reset_key: ResetKey,
-    /// Keys that were in use before, newest first, up to three: connections that have tokens of theirs can still be
-    /// reset.
-    pub earlier_reset_keys: Vec<ResetKey>,
     /// The key of the address validation tokens. Endpoints that share it accept each other's.
     pub token_key: TokenKey,
     /// Bytes that all connections may make the endpoint hold: what is held, and a quarter at least of what their
@@ -81,6 +91,8 @@ pub struct EndpointConfig {
     pub memory: u64,
     /// Connections that one address (one /64 network of IPv6) may have; more of its clients are refused.
     pub connections_of_address: usize,
+    /// The tokens of NEW_TOKEN that have been used: each is good once. To be shared by endpoints that share the key.
+    pub used_tokens: UsedTokens,
     /// Whether clients are given a token that spares them a Retry next time (RFC 9000, 8.1.3).
     pub new_tokens: bool,
     /// Whether a client's first packet may have a clear fixed bit: what `Config::grease` says of the others (RFC 9287).
@@ -99,10 +111,10 @@ impl EndpointConfig {
             cids: CidGenerator::Random { length: 8 },
             share: Share::WHOLE,
             reset_key: ResetKey::new(random.array()),
-            earlier_reset_keys: Vec::new(),
             token_key: TokenKey::new(random.array()),
             memory: ENDPOINT_MEMORY,
             connections_of_address: CONNECTIONS_OF_ADDRESS,
+            used_tokens: UsedTokens::default(),
             new_tokens: true,
             grease: true,
             clock: WallClock::system(),
@@ -150,6 +162,7 @@ pub struct Endpoint<A> {
     config: EndpointConfig,
     router: Router<Box<Entry<A>>>,
     knocking: Knocking,
+    early: EarlyArrivals,
     deadlines: Deadlines,
     /// Whose batch was the last one.
     last: Option<Handle>,
@@ -176,6 +189,7 @@ impl<A: Application> Endpoint<A> {
             router,
             knocking: Knocking::new(hasher.clone()),
             guests: Guests::new(hasher.clone()),
+            early: EarlyArrivals::default(),
             deadlines: Deadlines::default(),
             last: None,
             queue: VecDeque::new(),
@@ -186,6 +200,12 @@ impl<A: Application> Endpoint<A> {
             random,
             stats: EndpointStats::default(),
         }
+    }
+
+    /// Goes over to other secrets, for tokens and for connection IDs that are given out from now on.
+    pub fn set_secrets(&mut self, secrets: &ServerSecrets) {
+        self.config.token_key = secrets.token_key();
+        self.config.reset_key = secrets.reset_key();
     }
 
     /// How many connections there are, closing ones included.
@@ -226,14 +246,6 @@ impl<A: Application> Endpoint<A> {
     pub fn memory(&self) -> u64 {
         let knocking = wide(self.knocking.len()).saturating_mul(wide(INCOMING_BYTES));
         self.memory.saturating_add(knocking)
-    }
-
-    /// Changes the key of the stateless reset tokens for connections to come; the one before is kept among
-    /// [`EndpointConfig::earlier_reset_keys`].
-    pub fn change_reset_key(&mut self, key: ResetKey) {
-        let before = std::mem::replace(&mut self.config.reset_key, key);
-        self.config.earlier_reset_keys.insert(0, before);
-        self.config.earlier_reset_keys.truncate(RESET_KEYS - 1);
     }
 
     /// Whether windows may still grow.

@@ -2,14 +2,13 @@
 
 use std::time::Instant;
 
-use quic_common::{Datagram, Random};
+use quic_common::Datagram;
 
 use super::{Application, Endpoint, Handle, stateless::ReplyPath};
 use crate::{
     cid::CidChange,
     config::MIN_DATAGRAM,
-    limits::RESET_KEYS,
-    wire::{PacketHeader, PacketKind, ResetToken, parse_header, wide},
+    wire::{PacketHeader, PacketKind, ResetToken, parse_header},
 };
 
 impl<A: Application> Endpoint<A> {
@@ -100,19 +99,17 @@ impl<A: Application> Endpoint<A> {
                     .version_negotiation(path, (dcid, scid), &versions, &mut self.random);
             }
             PacketKind::Short => {
-                let (current, earlier) = (&self.config.reset_key, &self.config.earlier_reset_keys);
-                // Nobody knows which key the lost connection had. The peer tries again, and so do we.
-                let token = |random: &mut Random| {
-                    let keys = wide(earlier.len().min(RESET_KEYS - 1)) + 1;
-                    let draw = usize::try_from(random.below(keys)).unwrap_or_default();
-                    let key = draw.checked_sub(1).and_then(|place| earlier.get(place));
-                    key.unwrap_or(current).token(&header.dcid)
-                };
-                self.replies
-                    .reset(path, length, token, &mut self.random, now);
+                let reset_key = &self.config.reset_key;
+                self.replies.reset(
+                    path,
+                    length,
+                    |turn| reset_key.token_in_turn(turn, &header.dcid),
+                    &mut self.random,
+                    now,
+                );
             }
+            PacketKind::ZeroRtt => self.knock_early(header, datagram, now),
             PacketKind::Unsupported
-            | PacketKind::ZeroRtt
             | PacketKind::Handshake
             | PacketKind::Retry
             | PacketKind::VersionNegotiation => self.stats.dropped += 1,

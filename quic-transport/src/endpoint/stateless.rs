@@ -55,6 +55,7 @@ pub(super) struct Replies {
     /// The time up to which the allowance has been refilled.
     refilled: Option<Instant>,
     last_reset: Option<Instant>,
+    resets: usize,
 }
 
 impl Default for Replies {
@@ -64,6 +65,7 @@ impl Default for Replies {
             allowance: STATELESS_REPLIES_PER_SECOND,
             refilled: None,
             last_reset: None,
+            resets: 0,
         }
     }
 }
@@ -167,14 +169,14 @@ impl Replies {
         }
     }
 
-    /// Tells a peer that its connection is gone (RFC 9000, 10.3), with the `token` of the ID that it used: at most one
-    /// each [`RESET_INTERVAL`], always smaller than the `trigger` bytes that it answers. No token is worked out for
-    /// more of them.
+    /// Tells a peer that its connection is gone (RFC 9000, 10.3), with the token of the ID that it used, which may differ
+    /// with how many were sent before: at most one each [`RESET_INTERVAL`], always smaller than the `trigger` bytes that it
+    /// answers. No token is worked out for more of them.
     pub(super) fn reset(
         &mut self,
         path: ReplyPath,
         trigger: usize,
-        token: impl FnOnce(&mut Random) -> ResetToken,
+        token: impl FnOnce(usize) -> ResetToken,
         random: &mut Random,
         now: Instant,
     ) {
@@ -184,6 +186,8 @@ impl Replies {
             return;
         }
         self.last_reset = Some(now);
+        let token = token(self.resets);
+        self.resets = self.resets.wrapping_add(1);
         let mut reply = [0; MAX_RESET];
         random.fill(&mut reply);
         // A short header: the first bit clear, the fixed bit set.
@@ -193,7 +197,7 @@ impl Replies {
             return;
         };
         if let Some(tail) = reply.last_chunk_mut() {
-            *tail = token(random).0;
+            *tail = token.0;
         }
         self.push(path, reply);
     }

@@ -31,6 +31,20 @@ impl SendCredit {
         }
     }
 
+    /// Starts anew with the peer's limit, `used` of which, or more, are taken already.
+    pub(crate) const fn restarted(limit: u64, used: u64) -> Self {
+        Self {
+            limit,
+            used,
+            blocked: Blocked::Untold,
+        }
+    }
+
+    /// The peer's limit.
+    pub(crate) const fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Bytes that may be sent now.
     #[inline]
     pub(crate) const fn available(&self) -> u64 {

@@ -28,6 +28,22 @@ impl LocalStreams {
         Some(index)
     }
 
+    /// Begins anew with another limit; returns whether more streams are open than it permits.
+    pub(crate) const fn restart(&mut self, limit: u64) -> bool {
+        self.credit = SendCredit::restarted(limit, self.opened);
+        self.is_over()
+    }
+
+    /// Whether more streams are open than the peer permits, after a [restart](Self::restart).
+    pub(crate) const fn is_over(&self) -> bool {
+        self.opened > self.credit.limit()
+    }
+
+    /// Whether the peer permits the stream `index`.
+    pub(crate) const fn is_permitted(&self, index: u64) -> bool {
+        index < self.credit.limit()
+    }
+
     /// Whether the stream `index` has been opened.
     #[inline]
     pub(crate) const fn is_opened(&self, index: u64) -> bool {

@@ -59,13 +59,14 @@ fn made(bytes: &[u8], tokens: Tokens<'_>, sealed_at: Duration) -> Option<()> {
             NEW_TOKEN_LIFETIME
         };
         let is_good = flip == 0 && age <= lifetime;
-        let expected = match (is_retry, is_good) {
-            (true, true) => Presented::Retry(said),
-            (true, false) => Presented::InvalidRetry,
-            (false, true) => Presented::Known,
-            (false, false) => Presented::Nothing,
+        let opened = later.open(&token, &said.retry_scid);
+        let is_expected = match (is_retry, is_good) {
+            (true, true) => opened == Presented::Retry(said),
+            (true, false) => opened == Presented::InvalidRetry,
+            (false, true) => matches!(opened, Presented::Known(_)),
+            (false, false) => opened == Presented::Nothing,
         };
-        assert_eq!(later.open(&token, &said.retry_scid), expected);
+        assert!(is_expected, "{opened:?}");
         let cut = place % token.len();
         let opened = later.open(&token[..cut], &said.retry_scid);
         assert!(matches!(

@@ -43,6 +43,8 @@ pub(crate) struct SentPackets {
     /// When the first of the ack-eliciting packets was sent that were lost with none acknowledged since.
     loss_run: Option<Instant>,
     skipped: Skipped,
+    /// What has lower numbers was thrown away by the peer.
+    rejected_below: u64,
     late: LatePackets,
     spurious: Option<Spurious>,
 }
@@ -104,6 +106,7 @@ impl SentPackets {
             threshold: INITIAL_THRESHOLD,
             loss_run: None,
             skipped: Skipped::new(),
+            rejected_below: 0,
             late: LatePackets::new(),
             spurious: None,
         }
@@ -162,6 +165,12 @@ impl SentPackets {
                 return Err(Error::protocol(
                     ACK,
                     "a packet that was not sent is acknowledged",
+                ));
+            }
+            if *range.start() < self.rejected_below {
+                return Err(Error::protocol(
+                    ACK,
+                    "a 0-RTT packet that was rejected is acknowledged",
                 ));
             }
             if self.skipped.any_in(&range) {
@@ -378,9 +387,8 @@ impl SentPackets {
     }
 
     /// Moves all packets in flight to the end of `lost`: Retry came, or 0-RTT was rejected. That says nothing about
-    /// congestion.
-    #[cfg(any(test, feature = "fuzzing"))]
-    pub(crate) fn take_all(&mut self, lost: &mut Vec<Lost>) {
+    /// congestion. Returns how many bytes they had.
+    pub(crate) fn take_all(&mut self, lost: &mut Vec<Lost>) -> u64 {
         let first = self.base;
         lost.extend(
             (first..)
@@ -390,7 +398,12 @@ impl SentPackets {
                     Slot::Settled { .. } => None,
                 }),
         );
-        self.discard();
+        self.discard()
+    }
+
+    /// The peer has rejected all packets so far: it must not acknowledge them (RFC 9001, 4.6.2).
+    pub(crate) fn reject(&mut self) {
+        self.rejected_below = self.next();
     }
 
     /// Forgets all packets, whose keys are gone; returns how many bytes are no longer in flight (RFC 9002, 6.4).

@@ -509,3 +509,17 @@ fn agrees_with_a_plain_set() {
         assert!(packets.slots.len() < 2000);
     }
 }
+
+/// RFC 9001, 4.6.2: acknowledging 0-RTT packets that were rejected is a PROTOCOL_VIOLATION.
+#[test]
+fn what_was_rejected_must_not_be_acknowledged() {
+    let now = start();
+    let mut packets = sent(3, now);
+    packets.reject();
+    assert_eq!(packets.take_all(&mut Vec::new()), 3600);
+    packets.on_sent(3, packet(now, FLIGHT));
+    for range in [0..=0, 2..=2, 0..=3, 2..=3] {
+        assert!(packets.check([range]).is_err());
+    }
+    assert_eq!(ack(&mut packets, 3..=3), [3]);
+}

@@ -199,6 +199,9 @@ impl Streams {
             && let Some(available) = self.available.get_mut(index)
         {
             *available = true;
+            if self.has_barred {
+                self.admit_barred();
+            }
         }
     }
 

@@ -19,6 +19,7 @@ mod output;
 mod blocked;
 mod fate;
 mod api;
+mod restart;
 #[cfg(test)]
 mod tests;
 

@@ -318,6 +318,16 @@ impl SendStream {
         }
     }
 
+    /// What was sent has been rejected: everything written is new again, under this limit.
+    pub(super) fn restart(&mut self, limit: u64) {
+        self.buffer.restart();
+        self.credit = SendCredit::new(limit);
+        if self.fin == Fin::Sent {
+            self.fin = Fin::Owed;
+        }
+        self.step(SendEvent::Rejected);
+    }
+
     /// RESET_STREAM arrived.
     pub(super) fn on_reset_acked(&mut self) {
         self.step(SendEvent::ResetAcked);

@@ -35,6 +35,8 @@ pub(crate) enum SendEvent {
     AllAcked,
     /// RESET_STREAM is acknowledged.
     ResetAcked,
+    /// All that was sent has been rejected, before anything was acknowledged.
+    Rejected,
 }
 
 /// The specification has no such edge.
@@ -54,9 +56,11 @@ impl SendState {
             // Lost data and a lost FIN are sent again without leaving the state.
             (Self::DataSent, E::Data | E::Fin | E::ResetAt)
             | (Self::Ready | Self::Send, E::Fin | E::ResetAt) => Self::DataSent,
-            (Self::Ready | Self::Send | Self::DataSent, E::Reset) => Self::ResetSent,
+            (Self::Ready | Self::Send | Self::DataSent, E::Reset)
+            | (Self::ResetSent, E::Rejected) => Self::ResetSent,
             (Self::DataSent, E::AllAcked) => Self::DataReceived,
             (Self::ResetSent, E::ResetAcked) => Self::ResetReceived,
+            (Self::Ready | Self::Send | Self::DataSent, E::Rejected) => Self::Ready,
             _ => return Err(Invalid),
         })
     }
@@ -96,20 +100,22 @@ mod tests {
             E::ResetAt,
             E::AllAcked,
             E::ResetAcked,
+            E::Rejected,
         ];
         let table = states.map(|s| events.map(|e| s.after(e).ok()));
         let (sending, finished, done) = (Some(S::Send), Some(S::DataSent), Some(S::DataReceived));
         let (reset, gone) = (Some(S::ResetSent), Some(S::ResetReceived));
+        let ready = Some(S::Ready);
         assert_eq!(
             table,
             [
-                // Data, Fin, Reset, ResetAt, AllAcked, ResetAcked
-                [sending, finished, reset, finished, None, None],
-                [sending, finished, reset, finished, None, None],
-                [finished, finished, reset, finished, done, None],
-                [None, None, None, None, None, None],
-                [None, None, None, None, None, gone],
-                [None, None, None, None, None, None],
+                // Data, Fin, Reset, ResetAt, AllAcked, ResetAcked, Rejected
+                [sending, finished, reset, finished, None, None, ready],
+                [sending, finished, reset, finished, None, None, ready],
+                [finished, finished, reset, finished, done, None, ready],
+                [None, None, None, None, None, None, None],
+                [None, None, None, None, None, gone, reset],
+                [None, None, None, None, None, None, None],
             ]
         );
         let questions = states.map(|s| (s.is_sending(), s.is_terminal()));

@@ -105,6 +105,8 @@ pub(crate) struct Streams {
     pub(super) stopped: Lanes<1>,
     /// Whether the peer has let us open more streams, bidirectional and unidirectional.
     pub(super) available: [bool; 2],
+    /// Some streams of ours were opened under a limit that holds no longer, see [`Self::restart`].
+    pub(super) has_barred: bool,
 }
 
 /// The place of a direction in an array of two.
@@ -143,6 +145,7 @@ impl Streams {
             waiting: Lanes::default(),
             stopped: Lanes::default(),
             available: [false; 2],
+            has_barred: false,
         }
     }
 
@@ -266,6 +269,9 @@ impl Streams {
 
     /// Puts the stream where the scheduler finds it, or takes it away, as what it has to send now asks for.
     pub(super) fn schedule(&mut self, slot: Slot) {
+        if self.has_barred && self.is_barred(slot) {
+            return;
+        }
         let Some(stream) = self.table.get_mut(slot) else {
             return;
         };
@@ -335,7 +341,9 @@ impl Streams {
     pub(super) fn owe(&mut self, slot: Slot, frame: u8) {
         if let Some(stream) = self.table.get_mut(slot) {
             stream.owed.insert(frame);
-            self.owing.push_back(slot, 0);
+            if !(self.has_barred && self.is_barred(slot)) {
+                self.owing.push_back(slot, 0);
+            }
         }
     }
 
@@ -412,7 +420,7 @@ impl Streams {
 
 impl PeerLimits {
     /// What the peer lets us send at first on a stream.
-    const fn for_stream(&self, id: StreamId, side: Side) -> u64 {
+    pub(super) const fn for_stream(&self, id: StreamId, side: Side) -> u64 {
         match (id.direction(), id.initiator(), side) {
             (Direction::Unidirectional, _, _) => self.stream_unidirectional,
             (Direction::Bidirectional, Side::Client, Side::Client)

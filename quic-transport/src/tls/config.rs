@@ -4,6 +4,7 @@
 //! Each holds a finished rustls configuration, which every connection clones with a key log of its own.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier};
@@ -19,9 +20,13 @@ use super::clock::WallClock;
 use super::crypto::provider::default_provider;
 use super::failure::reason;
 use super::key_exchange::KeyExchange;
+use super::server_sessions::{ServerSessions, SessionCache};
+use super::session_store::{Destination, Memory, SessionStore};
 use super::suite::CipherSuite;
+use super::ticket_key::TicketKey;
 use super::verify::Rootless;
 use crate::error::ApiError;
+use crate::wire::Version;
 
 /// The algorithms of a configuration, most wanted first.
 #[derive(Clone, Debug)]
@@ -57,6 +62,10 @@ pub struct ClientConfig {
     algorithms: Algorithms,
     clock: WallClock,
     insecure: bool,
+    /// What is remembered from one connection to the next.
+    sessions: Option<SessionStore>,
+    /// Tells these settings from others: a session is resumed only with those that it was got with.
+    identity: u64,
 }
 
 impl ClientConfig {
@@ -126,10 +135,13 @@ impl ClientConfig {
             algorithms,
             clock: WallClock::system(),
             insecure: false,
+            sessions: Some(SessionStore::new()),
+            identity: new_identity(),
         })
     }
 
-    /// Takes a rustls configuration as it is, but for early data, which is not offered.
+    /// Takes a rustls configuration as it is, but for its session store, whose place a [`SessionStore`] takes, and for
+    /// early data, which each connection decides on.
     ///
     /// # Errors
     ///
@@ -137,6 +149,7 @@ impl ClientConfig {
     pub fn from_rustls(mut tls: rustls::ClientConfig) -> Result<Self, ApiError> {
         check_provider(tls.crypto_provider())?;
         check_protocols(&tls.alpn_protocols)?;
+        tls.resumption = Resumption::disabled();
         tls.enable_early_data = false;
         Ok(Self {
             tls,
@@ -144,6 +157,8 @@ impl ClientConfig {
             algorithms: Algorithms::default(),
             clock: WallClock::system(),
             insecure: false,
+            sessions: Some(SessionStore::new()),
+            identity: new_identity(),
         })
     }
 
@@ -174,8 +189,8 @@ impl ClientConfig {
         tls.alpn_protocols = std::mem::take(&mut self.tls.alpn_protocols);
         tls.key_log = Arc::clone(&self.tls.key_log);
         tls.time_provider = Arc::clone(&self.tls.time_provider);
-        tls.resumption = self.tls.resumption.clone();
         self.tls = tls;
+        self.identity = new_identity();
         Ok(self)
     }
 
@@ -212,13 +227,22 @@ impl ClientConfig {
     #[must_use]
     pub fn certificate_resolver(mut self, certificates: Arc<dyn ResolvesClientCert>) -> Self {
         self.tls.client_auth_cert_resolver = certificates;
+        self.identity = new_identity();
         self
     }
 
-    /// Makes a full handshake each time.
+    /// Remembers servers in `sessions`, which other settings may share; without this call, only these settings and their
+    /// clones remember something for each other.
+    #[must_use]
+    pub fn sessions(mut self, sessions: SessionStore) -> Self {
+        self.sessions = Some(sessions);
+        self
+    }
+
+    /// Remembers nothing: makes a full handshake each time, and shows no token of an earlier connection.
     #[must_use]
     pub fn without_resumption(mut self) -> Self {
-        self.tls.resumption = Resumption::disabled();
+        self.sessions = None;
         self
     }
 
@@ -242,6 +266,19 @@ impl ClientConfig {
     pub(super) const fn rustls(&self) -> &rustls::ClientConfig {
         &self.tls
     }
+
+    /// A connection's way to what is remembered of a server.
+    pub(super) fn memory(&self, name: &str, port: u16, version: Version) -> Option<Memory> {
+        let destination = Destination::new(name, port, &self.tls.alpn_protocols, version);
+        let sessions = self.sessions.clone()?;
+        Some(Memory::new(sessions, destination, self.identity))
+    }
+}
+
+/// A number that no other settings have.
+fn new_identity() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// A server's side of TLS 1.3; cheap to clone.
@@ -253,6 +290,7 @@ pub struct ServerConfig {
     clients: Arc<dyn ClientCertVerifier>,
     algorithms: Algorithms,
     clock: WallClock,
+    sessions: Arc<dyn ServerSessions>,
 }
 
 impl ServerConfig {
@@ -291,10 +329,12 @@ impl ServerConfig {
             clients,
             algorithms,
             clock: WallClock::system(),
+            sessions: Arc::new(SessionCache::default()),
         })
     }
 
-    /// Takes a rustls configuration as it is, but for early data, which is refused.
+    /// Takes a rustls configuration as it is, but for its session storage, whose place [`Self::sessions`] takes, and for
+    /// early data, which each connection decides on.
     ///
     /// # Errors
     ///
@@ -309,6 +349,7 @@ impl ServerConfig {
             clients: Arc::new(NoClientAuth),
             algorithms: Algorithms::default(),
             clock: WallClock::system(),
+            sessions: Arc::new(SessionCache::default()),
         })
     }
 
@@ -375,7 +416,7 @@ impl ServerConfig {
         tls.alpn_protocols = std::mem::take(&mut self.tls.alpn_protocols);
         tls.key_log = Arc::clone(&self.tls.key_log);
         tls.time_provider = Arc::clone(&self.tls.time_provider);
-        tls.session_storage = Arc::clone(&self.tls.session_storage);
+        tls.ticketer = Arc::clone(&self.tls.ticketer);
         tls.send_tls13_tickets = self.tls.send_tls13_tickets;
         self.tls = tls;
         Ok(self)
@@ -393,6 +434,22 @@ impl ServerConfig {
     pub fn wall_clock(mut self, clock: WallClock) -> Self {
         self.tls.time_provider = Arc::new(clock.clone());
         self.clock = clock;
+        self
+    }
+
+    /// Keeps the sessions of clients in `sessions`, which may be shared. Without this call, a [`SessionCache`] is shared by
+    /// these settings and their clones.
+    #[must_use]
+    pub fn sessions(mut self, sessions: Arc<dyn ServerSessions>) -> Self {
+        self.sessions = sessions;
+        self
+    }
+
+    /// Gives out tickets that hold their session, so that nothing is stored and all servers with the same key understand
+    /// them. There is no 0-RTT then: nobody would notice when a ticket is used twice.
+    #[must_use]
+    pub fn tickets(mut self, key: TicketKey) -> Self {
+        self.tls.ticketer = Arc::new(key);
         self
     }
 
@@ -417,6 +474,10 @@ impl ServerConfig {
     pub(super) const fn rustls(&self) -> &rustls::ServerConfig {
         &self.tls
     }
+
+    pub(super) fn stored_sessions(&self) -> Arc<dyn ServerSessions> {
+        Arc::clone(&self.sessions)
+    }
 }
 
 const READY_MADE: ApiError = ApiError::Config("a rustls configuration is taken as it is");
@@ -425,12 +486,14 @@ fn client(
     verifier: Arc<dyn ServerCertVerifier>,
     algorithms: &Algorithms,
 ) -> Result<rustls::ClientConfig, ApiError> {
-    let config = rustls::ClientConfig::builder_with_provider(Arc::new(provider(algorithms)?))
+    let mut config = rustls::ClientConfig::builder_with_provider(Arc::new(provider(algorithms)?))
         .with_protocol_versions(&[&TLS13])
         .map_err(|error| ApiError::Tls(reason(&error)))?
         .dangerous()
         .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
+    // Each connection brings its own.
+    config.resumption = Resumption::disabled();
     Ok(config)
 }
 

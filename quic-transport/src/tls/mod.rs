@@ -16,10 +16,14 @@ mod one_rtt;
 mod retry;
 mod reset_key;
 mod token_key;
+mod ticket_key;
+mod server_secrets;
 mod clock;
 mod secrets;
 mod verify;
 mod failure;
+mod session_store;
+mod server_sessions;
 mod config;
 mod client_hello;
 mod job;
@@ -34,7 +38,11 @@ pub use config::{ClientCertificates, ClientConfig, ServerConfig};
 pub use job::HandshakeJob;
 pub use key_exchange::KeyExchange;
 pub use reset_key::ResetKey;
+pub use server_secrets::ServerSecrets;
+pub use server_sessions::{ServerSessions, SessionCache};
+pub use session_store::SessionStore;
 pub use suite::CipherSuite;
+pub use ticket_key::TicketKey;
 pub use token_key::TokenKey;
 
 pub(crate) use client_hello::ClientHello;
@@ -44,7 +52,9 @@ pub(crate) use phases::{NotOpened, Phase};
 pub(crate) use protect::{HeaderKey, LevelKeys, TAG_LENGTH};
 pub(crate) use retry::{is_retry_authentic, retry_tag};
 pub(crate) use schedule::initial_keys;
-pub(crate) use session::{NewKeys, Session};
+pub(crate) use server_sessions::Terms;
+pub(crate) use session::{NewKeys, Recalled, Session};
+pub(crate) use session_store::Memory;
 
 /// The bytes that hexadecimal digits stand for, spaces and line ends left out.
 #[cfg(test)]

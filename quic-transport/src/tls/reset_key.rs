@@ -11,6 +11,8 @@ use crate::wire::{ConnectionId, ResetToken};
 #[derive(Clone)]
 pub struct ResetKey {
     key: hmac::Key,
+    /// Keys that tokens were derived from before.
+    older: Vec<hmac::Key>,
 }
 
 impl std::fmt::Debug for ResetKey {
@@ -25,15 +27,39 @@ impl ResetKey {
     pub fn new(secret: [u8; 32]) -> Self {
         Self {
             key: hmac::Key::new(hmac::HMAC_SHA256, &secret),
+            older: Vec::new(),
+        }
+    }
+
+    /// The key with the first secret, which knows the tokens of the others too.
+    pub(super) fn rotated(secrets: impl IntoIterator<Item = [u8; 32]>) -> Self {
+        let mut secrets = secrets.into_iter();
+        let key = Self::new(secrets.next().unwrap_or_default());
+        Self {
+            older: secrets.map(|secret| Self::new(secret).key).collect(),
+            ..key
         }
     }
 
     /// The token of `cid`.
     #[must_use]
     pub(crate) fn token(&self, cid: &ConnectionId) -> ResetToken {
-        let tag = hmac::sign(&self.key, cid.as_slice());
-        ResetToken(tag.as_ref().first_chunk().copied().unwrap_or_default())
+        derive(&self.key, cid)
     }
+
+    /// The token of `cid` that a reset is sent with: those of all keys in turn, for nobody knows which one the peer was
+    /// given, and it goes on sending until the right one comes.
+    #[must_use]
+    pub(crate) fn token_in_turn(&self, turn: usize, cid: &ConnectionId) -> ResetToken {
+        let older = turn % (self.older.len() + 1);
+        let key = older.checked_sub(1).and_then(|place| self.older.get(place));
+        derive(key.unwrap_or(&self.key), cid)
+    }
+}
+
+fn derive(key: &hmac::Key, cid: &ConnectionId) -> ResetToken {
+    let tag = hmac::sign(key, cid.as_slice());
+    ResetToken(tag.as_ref().first_chunk().copied().unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -17,6 +17,8 @@ pub(super) struct SecretLog {
 
 #[derive(Default)]
 struct Secrets {
+    /// The client's, for 0-RTT packets.
+    early: Option<Secret>,
     handshake: Pair,
     one_rtt: Pair,
 }
@@ -35,6 +37,11 @@ impl SecretLog {
             secrets: Mutex::default(),
             user,
         }
+    }
+
+    /// Moves out the secret of 0-RTT packets.
+    pub(super) fn take_early(&self) -> Option<Secret> {
+        self.lock().early.take()
     }
 
     /// Moves out the handshake secrets of the client and the server.
@@ -62,6 +69,7 @@ impl KeyLog for SecretLog {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
         let mut secrets = self.lock();
         let slot = match label {
+            "CLIENT_EARLY_TRAFFIC_SECRET" => Some(&mut secrets.early),
             "CLIENT_HANDSHAKE_TRAFFIC_SECRET" => Some(&mut secrets.handshake.client),
             "SERVER_HANDSHAKE_TRAFFIC_SECRET" => Some(&mut secrets.handshake.server),
             "CLIENT_TRAFFIC_SECRET_0" => Some(&mut secrets.one_rtt.client),

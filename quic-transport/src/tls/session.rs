@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use rustls::client::{Resumption, Tls12Resumption};
 use rustls::pki_types::ServerName;
 use rustls::quic::{ClientConnection, Connection, KeyChange, ServerConnection};
 use rustls::{CommonState, HandshakeKind};
@@ -14,6 +15,8 @@ use super::one_rtt::OneRttKeys;
 use super::protect::LevelKeys;
 use super::schedule::{Secret, TrafficSecret};
 use super::secrets::SecretLog;
+use super::server_sessions::{Desk, Terms, VersionedTickets};
+use super::session_store::Memory;
 use super::suite::CipherSuite;
 use crate::error::{ApiError, Error};
 use crate::wire::{Level, Side, Version};
@@ -40,11 +43,28 @@ pub(crate) struct Session {
     remembered: Option<Box<[u8]>>,
     /// Our own transport parameters.
     parameters: Box<[u8]>,
+    /// A client's way to what is remembered of the server.
+    memory: Option<Arc<Memory>>,
+    /// A server has accepted early data.
+    accepts_early_data: bool,
+}
+
+/// What a client recalls of an earlier connection whose session it resumes.
+#[derive(Debug)]
+pub(crate) struct Recalled {
+    /// The server's transport parameters, encoded.
+    pub(crate) parameters: Box<[u8]>,
+    /// The application protocol.
+    pub(crate) alpn: Vec<u8>,
+    /// What the application wanted to be remembered.
+    pub(crate) settings: Vec<u8>,
 }
 
 /// Keys that became available.
 #[derive(Debug)]
 pub(crate) enum NewKeys {
+    /// For 0-RTT packets, which only a client sends: the keys are the same in both directions.
+    ZeroRtt(Box<LevelKeys>),
     /// For Handshake packets.
     Handshake(Box<LevelKeys>),
     /// For 1-RTT packets. A server may seal with them at once, and opens nothing before its handshake is complete
@@ -53,8 +73,8 @@ pub(crate) enum NewKeys {
 }
 
 impl Session {
-    /// Begins a handshake with the server called `name`, a DNS name or an IP address; `parameters` are our transport
-    /// parameters, encoded.
+    /// Begins a handshake with the server called `name`, a DNS name or an IP address, at `port`; `parameters` are our
+    /// transport parameters, encoded, and `early_data` says whether to offer it where a session allows.
     ///
     /// # Errors
     ///
@@ -62,49 +82,65 @@ impl Session {
     pub(crate) fn client(
         config: &ClientConfig,
         version: Version,
-        name: &str,
+        (name, port): (&str, u16),
         parameters: &[u8],
+        early_data: bool,
     ) -> Result<Self, ApiError> {
+        let memory = config.memory(name, port, version).map(Arc::new);
         let name =
             ServerName::try_from(name.to_owned()).map_err(|_invalid| ApiError::ServerName)?;
         let mut tls = config.rustls().clone();
         let log = Arc::new(SecretLog::new(Arc::clone(&tls.key_log)));
         tls.key_log = Arc::<SecretLog>::clone(&log);
+        tls.enable_early_data = early_data;
+        if let Some(memory) = &memory {
+            tls.resumption = Resumption::store(Arc::<Memory>::clone(memory))
+                .tls12_resumption(Tls12Resumption::Disabled);
+        }
         let tls = ClientConnection::new(Arc::new(tls), QUIC, name, parameters.to_vec())
             .map_err(|error| ApiError::Tls(failure::reason(&error)))?;
-        Ok(Self::new(
-            tls.into(),
-            log,
-            Side::Client,
-            version,
-            parameters,
-        ))
+        let mut session = Self::new(tls.into(), log, Side::Client, version, parameters);
+        session.memory = memory;
+        Ok(session)
     }
 
-    /// Answers a handshake; `parameters` are our transport parameters, encoded, and `prefers_chacha20` is what the
-    /// ClientHello says.
+    /// Answers a handshake on these `terms`; `prefers_chacha20` is what the ClientHello says.
     ///
     /// # Errors
     ///
     /// [`ApiError::Tls`] when rustls refuses the configuration.
     pub(crate) fn server(
         config: &ServerConfig,
-        version: Version,
-        parameters: &[u8],
+        terms: &Terms<'_>,
         prefers_chacha20: bool,
     ) -> Result<Self, ApiError> {
         let mut tls = config.rustls().clone();
         tls.ignore_client_order &= !prefers_chacha20;
         let log = Arc::new(SecretLog::new(Arc::clone(&tls.key_log)));
         tls.key_log = Arc::<SecretLog>::clone(&log);
-        let tls = ServerConnection::new(Arc::new(tls), QUIC, parameters.to_vec())
+        // What a ticket says that holds its session could be replayed.
+        let early_data = terms.early_data && !tls.ticketer.enabled();
+        tls.max_early_data_size = if early_data { u32::MAX } else { 0 };
+        if tls.ticketer.enabled() {
+            tls.ticketer = Arc::new(VersionedTickets {
+                tickets: Arc::clone(&tls.ticketer),
+                first: terms.first,
+                version: terms.version,
+            });
+        }
+        let desk = Arc::new(Desk::new(config.stored_sessions(), terms));
+        tls.session_storage = Arc::<Desk>::clone(&desk);
+        let mut tls = ServerConnection::new(Arc::new(tls), QUIC, terms.parameters.to_vec())
             .map_err(|error| ApiError::Tls(failure::reason(&error)))?;
+        if !early_data || !desk.allows_early_data(terms) {
+            tls.reject_early_data();
+        }
         Ok(Self::new(
             tls.into(),
             log,
             Side::Server,
-            version,
-            parameters,
+            terms.version,
+            terms.parameters,
         ))
     }
 
@@ -124,6 +160,8 @@ impl Session {
             has_handshake_keys: false,
             hello_read: 0,
             parameters: parameters.into(),
+            memory: None,
+            accepts_early_data: false,
         }
     }
 
@@ -134,6 +172,9 @@ impl Session {
             "the keys of the handshake are out"
         );
         self.version = version;
+        if let Some(memory) = &self.memory {
+            memory.set_version(version);
+        }
     }
 
     /// Takes the next bytes of the CRYPTO stream of `level`, in order and each once.
@@ -216,6 +257,9 @@ impl Session {
     ///
     /// The bytes belong to the level that was current before the keys that are returned.
     pub(crate) fn write(&mut self, out: &mut Vec<u8>) -> Option<NewKeys> {
+        if let Some(keys) = self.take_early_keys() {
+            return Some(NewKeys::ZeroRtt(Box::new(keys)));
+        }
         let change = self.tls.as_mut()?.write_hs(out)?;
         let keys = match change {
             KeyChange::Handshake { .. } => {
@@ -226,14 +270,58 @@ impl Session {
                     Some(NewKeys::Handshake(Box::new(keys)))
                 })
             }
-            KeyChange::OneRtt { .. } => self.log.take_one_rtt().and_then(|secrets| {
-                let (local, remote) = self.directions(secrets)?;
-                let keys = OneRttKeys::new(local, &remote);
-                Some(NewKeys::OneRtt(Box::new(keys)))
-            }),
+            KeyChange::OneRtt { .. } => {
+                self.learn_alpn();
+                self.log.take_one_rtt().and_then(|secrets| {
+                    let (local, remote) = self.directions(secrets)?;
+                    let keys = OneRttKeys::new(local, &remote);
+                    Some(NewKeys::OneRtt(Box::new(keys)))
+                })
+            }
         };
         debug_assert!(keys.is_some(), "rustls logs a secret before its keys");
         keys
+    }
+
+    /// The keys of 0-RTT packets, once, when they may be used: rustls makes a secret for each session that is resumed.
+    fn take_early_keys(&mut self) -> Option<LevelKeys> {
+        let tls = self.tls.as_ref()?;
+        let secret = self.log.take_early()?;
+        tls.zero_rtt_keys()?;
+        let secret = TrafficSecret::new(self.suite()?, self.version, secret);
+        self.accepts_early_data = self.side.is_server();
+        Some(LevelKeys::new(&secret, &secret))
+    }
+
+    /// Whether the server takes, or has taken, early data; nothing is known while a step is lent out.
+    #[must_use]
+    pub(crate) fn is_early_data_accepted(&self) -> bool {
+        match self.tls.as_deref() {
+            Some(Connection::Client(client)) => client.is_early_data_accepted(),
+            Some(Connection::Server(_)) => self.accepts_early_data,
+            None => false,
+        }
+    }
+
+    /// What is recalled of an earlier connection; to be asked for once, before the handshake.
+    pub(crate) fn recall(&self) -> Option<Recalled> {
+        let learnt = self.memory.as_ref()?.take_recalled()?;
+        Some(Recalled {
+            parameters: self.remembered.clone()?,
+            alpn: learnt.alpn,
+            settings: learnt.application,
+        })
+    }
+
+    /// A client's way to what is remembered of the server.
+    pub(crate) fn memory(&self) -> Option<&Memory> {
+        self.memory.as_deref()
+    }
+
+    fn learn_alpn(&self) {
+        if let (Some(memory), Some(alpn)) = (&self.memory, self.alpn()) {
+            memory.learn_alpn(alpn);
+        }
     }
 
     /// The local and the remote secret, of those of the client and the server.

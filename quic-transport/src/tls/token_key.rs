@@ -10,7 +10,8 @@ pub(crate) const TOKEN_OVERHEAD: usize = aead::NONCE_LEN + 16;
 /// Seals and opens tokens: AES-256-GCM under a random nonce.
 #[derive(Clone)]
 pub struct TokenKey {
-    key: Option<aead::LessSafeKey>,
+    /// The first seals, all open.
+    keys: Vec<aead::LessSafeKey>,
 }
 
 impl std::fmt::Debug for TokenKey {
@@ -23,11 +24,16 @@ impl TokenKey {
     /// The key with these 32 secret bytes.
     #[must_use]
     pub fn new(secret: [u8; 32]) -> Self {
+        Self::rotated([secret])
+    }
+
+    /// The key with the first secret, which opens what was sealed with the others too.
+    pub(super) fn rotated(secrets: impl IntoIterator<Item = [u8; 32]>) -> Self {
+        // The length is the right one; a key that isn't there opens nothing.
+        let key = |secret: [u8; 32]| aead::UnboundKey::new(&aead::AES_256_GCM, &secret).ok();
+        let keys = secrets.into_iter().filter_map(key);
         Self {
-            // The length is the right one; a key that isn't there opens nothing.
-            key: aead::UnboundKey::new(&aead::AES_256_GCM, &secret)
-                .map(aead::LessSafeKey::new)
-                .ok(),
+            keys: keys.map(aead::LessSafeKey::new).collect(),
         }
     }
 
@@ -39,7 +45,7 @@ impl TokenKey {
         nonce: [u8; aead::NONCE_LEN],
     ) -> Vec<u8> {
         let mut sealed = plain.to_vec();
-        let tag = self.key.as_ref().and_then(|key| {
+        let tag = self.keys.first().and_then(|key| {
             let nonce = aead::Nonce::assume_unique_for_key(nonce);
             key.seal_in_place_separate_tag(nonce, aead::Aad::from(context), &mut sealed)
                 .ok()
@@ -55,19 +61,16 @@ impl TokenKey {
     /// What is in `token`, if it was sealed with this key and `context`.
     pub(crate) fn open(&self, token: &[u8], context: &[u8]) -> Option<Vec<u8>> {
         let (nonce, sealed) = token.split_first_chunk::<{ aead::NONCE_LEN }>()?;
-        let mut plain = sealed.to_vec();
-        let length = self
-            .key
-            .as_ref()?
-            .open_in_place(
-                aead::Nonce::assume_unique_for_key(*nonce),
-                aead::Aad::from(context),
-                &mut plain,
-            )
-            .ok()?
-            .len();
-        plain.truncate(length);
-        Some(plain)
+        self.keys.iter().find_map(|key| {
+            let mut plain = sealed.to_vec();
+            let nonce = aead::Nonce::assume_unique_for_key(*nonce);
+            let length = key
+                .open_in_place(nonce, aead::Aad::from(context), &mut plain)
+                .ok()?
+                .len();
+            plain.truncate(length);
+            Some(plain)
+        })
     }
 }
 

@@ -83,7 +83,7 @@ fn an_address_is_a_name_too_and_is_not_sent() {
         assert_eq!(pair.server.session.server_name(), None);
     }
     for name in ["", "a b", "[::1]", "-"] {
-        let session = Session::client(&identity.client(), Version::V1, name, &[]);
+        let session = Session::client(&identity.client(), Version::V1, (name, 443), &[], false);
         assert_eq!(session.unwrap_err(), ApiError::ServerName, "{name}");
     }
 }

@@ -17,7 +17,7 @@ use rustls::{KeyLog, RootCertStore};
 use super::crypto::digest::{SHA256, digest};
 use super::{
     CipherSuite, ClientConfig, ClientHello, LevelKeys, NewKeys, OneRttKeys, Phase, ServerConfig,
-    Session, TAG_LENGTH, WallClock,
+    Session, TAG_LENGTH, Terms, WallClock,
 };
 use crate::error::{ApiError, Error};
 use crate::wire::{Level, Side, TransportErrorCode, Version};
@@ -142,7 +142,7 @@ impl End {
                     self.one_rtt = Some(keys);
                 }
                 None if is_idle => return flight,
-                None => {}
+                None | Some(NewKeys::ZeroRtt(_)) => {}
             }
         }
     }
@@ -151,6 +151,19 @@ impl End {
 struct Pair {
     client: End,
     server: End,
+}
+
+/// A server's terms, without early data.
+fn terms(version: Version) -> Terms<'static> {
+    Terms {
+        first: version,
+        version,
+        parameters: SERVER_PARAMETERS,
+        settings: &[],
+        early_data: false,
+        psk_identity: None,
+        accepts: &|_| true,
+    }
 }
 
 /// Which end refused, and why.
@@ -165,10 +178,10 @@ impl Pair {
         let prefers_chacha20 = client.rustls().crypto_provider().cipher_suites[0].suite()
             == CipherSuite::ChaCha20Poly1305.rustls().suite();
         Self {
-            client: End::new(Session::client(client, version, name, CLIENT_PARAMETERS).unwrap()),
-            server: End::new(
-                Session::server(server, version, SERVER_PARAMETERS, prefers_chacha20).unwrap(),
+            client: End::new(
+                Session::client(client, version, (name, 443), CLIENT_PARAMETERS, false).unwrap(),
             ),
+            server: End::new(Session::server(server, &terms(version), prefers_chacha20).unwrap()),
         }
     }
 

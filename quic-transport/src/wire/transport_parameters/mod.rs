@@ -110,6 +110,38 @@ const MAX_ACK_DELAY_BOUND: u64 = 1 << 14;
 const DEFAULT_ACTIVE_CONNECTION_ID_LIMIT: u64 = 2;
 
 impl TransportParameters {
+    /// A limit that is smaller than in `remembered`, the server's parameters of an earlier connection: 0-RTT data may
+    /// rely on that one ([RFC 9000, section 7.4.1](https://www.rfc-editor.org/rfc/rfc9000#section-7.4.1)).
+    pub(crate) fn shrunk_since(&self, remembered: &Self) -> Option<&'static str> {
+        let limits = |of: &Self| {
+            [
+                of.active_connection_id_limit,
+                of.initial_max_data,
+                of.initial_max_stream_data_bidi_local,
+                of.initial_max_stream_data_bidi_remote,
+                of.initial_max_stream_data_uni,
+                of.initial_max_streams_bidi,
+                of.initial_max_streams_uni,
+                // RFC 9221, 3.
+                of.max_datagram_frame_size,
+            ]
+        };
+        let names = [
+            "active_connection_id_limit is smaller than for 0-RTT",
+            "initial_max_data is smaller than for 0-RTT",
+            "initial_max_stream_data_bidi_local is smaller than for 0-RTT",
+            "initial_max_stream_data_bidi_remote is smaller than for 0-RTT",
+            "initial_max_stream_data_uni is smaller than for 0-RTT",
+            "initial_max_streams_bidi is smaller than for 0-RTT",
+            "initial_max_streams_uni is smaller than for 0-RTT",
+            "max_datagram_frame_size is smaller than for 0-RTT",
+        ];
+        names
+            .into_iter()
+            .zip(limits(self).into_iter().zip(limits(remembered)))
+            .find_map(|(name, (now, then))| (now < then).then_some(name))
+    }
+
     /// Compares the connection IDs that the peer says were used with those that were
     /// ([RFC 9000, section 7.3](https://www.rfc-editor.org/rfc/rfc9000#section-7.3)).
     ///
@@ -150,6 +182,55 @@ mod tests {
     use super::TransportParameters;
     use crate::wire::cid::ConnectionId;
     use crate::wire::code::TransportErrorCode;
+
+    /// RFC 9000, 7.4.1 and RFC 9221, 3 (C10): each of the limits that 0-RTT data may rely on.
+    #[test]
+    fn limits_that_have_shrunk_are_named() {
+        type Field = fn(&mut TransportParameters) -> &mut u64;
+        let then = TransportParameters {
+            initial_max_data: 10,
+            initial_max_stream_data_bidi_local: 10,
+            initial_max_stream_data_bidi_remote: 10,
+            initial_max_stream_data_uni: 10,
+            initial_max_streams_bidi: 10,
+            initial_max_streams_uni: 10,
+            active_connection_id_limit: 10,
+            max_datagram_frame_size: 10,
+            ..TransportParameters::default()
+        };
+        assert_eq!(then.shrunk_since(&then), None);
+        let fields: [(&str, Field); 8] = [
+            ("initial_max_data ", |p| &mut p.initial_max_data),
+            ("initial_max_stream_data_bidi_local ", |p| {
+                &mut p.initial_max_stream_data_bidi_local
+            }),
+            ("initial_max_stream_data_bidi_remote ", |p| {
+                &mut p.initial_max_stream_data_bidi_remote
+            }),
+            ("initial_max_stream_data_uni ", |p| {
+                &mut p.initial_max_stream_data_uni
+            }),
+            ("initial_max_streams_bidi ", |p| {
+                &mut p.initial_max_streams_bidi
+            }),
+            ("initial_max_streams_uni ", |p| {
+                &mut p.initial_max_streams_uni
+            }),
+            ("active_connection_id_limit ", |p| {
+                &mut p.active_connection_id_limit
+            }),
+            ("max_datagram_frame_size ", |p| {
+                &mut p.max_datagram_frame_size
+            }),
+        ];
+        for (name, field) in fields {
+            let mut now = then.clone();
+            *field(&mut now) = 9;
+            assert!(now.shrunk_since(&then).unwrap().starts_with(name));
+            *field(&mut now) = 11;
+            assert_eq!(now.shrunk_since(&then), None);
+        }
+    }
 
     /// RFC 9000, 7.3: absent, different and unexpected connection IDs MUST be a TRANSPORT_PARAMETER_ERROR.
     #[test]
