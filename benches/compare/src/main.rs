@@ -1,19 +1,28 @@
-//! Runs the same download through this stack and through others, in turns, and prints medians and ranges.
+//! Runs the same work through this stack and through others, in turns, and prints medians and ranges.
 //!
 //! Each round runs every stack once, client and server as processes of their own, pinned to a CPU each, so that a
-//! machine that gets slower gets slower for all. Only TLS_AES_128_GCM_SHA256 and X25519 are offered.
+//! machine that gets slower gets slower for all. Where a stack lets us choose, only TLS_AES_128_GCM_SHA256 and X25519 are
+//! offered.
 
+mod work;
 mod measure;
+mod tls;
+mod bound;
 mod ours;
+mod peer_quiche;
 mod peer_quinn;
+mod peer_s2n;
+mod tcp;
 mod table;
 
 use std::{
     error::Error,
+    fs,
     io::{BufRead as _, BufReader, Read as _},
     net::SocketAddr,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    time::SystemTime,
 };
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -21,28 +30,60 @@ use quic_bin::certificate::Identity;
 
 use crate::{
     measure::Figures,
-    table::{Row, print},
+    table::Row,
+    work::{Kind, Work},
 };
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// Compares QUIC stacks on this machine's loopback.
+/// Compares QUIC stacks, and TCP with TLS, on this machine's loopback.
 #[derive(Debug, Parser)]
 struct Arguments {
     #[command(subcommand)]
     role: Option<Role>,
+    /// What to do.
+    #[arg(long, value_enum, default_value = "download")]
+    work: Kind,
+    /// Bytes of the body, or how many requests or connections [default: 1 GiB, 10000, 1000].
+    #[arg(long)]
+    amount: Option<u64>,
     /// Rounds.
     #[arg(long, default_value_t = 7)]
     rounds: usize,
-    /// Bytes of each download.
-    #[arg(long, default_value_t = 1 << 30)]
-    size: u64,
+    /// The stacks, in the table's order [default: all that can do the work].
+    #[arg(long, value_enum, value_delimiter = ',')]
+    stacks: Option<Vec<Stack>>,
     /// Run in a network namespace whose loopback has this MTU (needs unprivileged user namespaces).
     #[arg(long)]
     mtu: Option<u32>,
     /// Run client and server on one CPU.
     #[arg(long)]
     one_cpu: bool,
+    /// Count the system calls of one more run of each, with perf.
+    #[arg(long)]
+    system_calls: bool,
+    /// Write a chart of the CPU times to this file.
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+}
+
+impl Arguments {
+    fn work(&self) -> Work {
+        let usual = match self.work {
+            Kind::Download | Kind::Upload => 1 << 30,
+            Kind::Requests => 10_000,
+            Kind::Connections => 1000,
+        };
+        Work {
+            kind: self.work,
+            amount: self.amount.unwrap_or(usual),
+        }
+    }
+
+    fn stacks(&self) -> Vec<Stack> {
+        let all = || Stack::ALL.into_iter().filter(|stack| stack.does(self.work));
+        self.stacks.clone().unwrap_or_else(|| all().collect())
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -54,14 +95,15 @@ enum Role {
         directory: PathBuf,
         cpu: usize,
     },
-    /// Downloads once (used by the comparison itself).
+    /// Does the work once (used by the comparison itself).
     #[command(hide = true)]
     Client {
         stack: Stack,
         directory: PathBuf,
         cpu: usize,
         address: SocketAddr,
-        size: u64,
+        work: Kind,
+        amount: u64,
     },
 }
 
@@ -70,24 +112,72 @@ enum Role {
 enum Stack {
     /// This one, HTTP/3.
     Ours,
-    /// quinn, a raw stream.
+    /// quinn, raw streams.
     Quinn,
+    /// s2n-quic, raw streams.
+    S2n,
+    /// quiche, raw streams.
+    Quiche,
+    /// Kernel TCP and TLS 1.3 by rustls.
+    Tcp,
+    /// What no stack can beat: batches and AES-128-GCM, nothing else.
+    Bound,
 }
 
 impl Stack {
-    const ALL: [Self; 2] = [Self::Ours, Self::Quinn];
+    const ALL: [Self; 6] = [
+        Self::Ours,
+        Self::Quinn,
+        Self::S2n,
+        Self::Quiche,
+        Self::Tcp,
+        Self::Bound,
+    ];
 
-    const fn argument(self) -> &'static str {
+    /// Whether it can do that at all.
+    const fn does(self, work: Kind) -> bool {
         match self {
-            Self::Ours => "ours",
-            Self::Quinn => "quinn",
+            Self::Ours | Self::Quinn | Self::S2n | Self::Quiche => true,
+            Self::Tcp => !matches!(work, Kind::Requests),
+            Self::Bound => matches!(work, Kind::Download | Kind::Upload),
         }
+    }
+
+    fn argument(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     const fn title(self) -> &'static str {
         match self {
             Self::Ours => "this stack, HTTP/3",
             Self::Quinn => "quinn, raw stream",
+            Self::S2n => "s2n-quic, raw stream",
+            Self::Quiche => "quiche, raw stream",
+            Self::Tcp => "TCP, TLS 1.3 by rustls",
+            Self::Bound => "the bound",
+        }
+    }
+
+    fn serve(self, directory: &Path) -> Outcome<()> {
+        match self {
+            Self::Ours => ours::serve(directory),
+            Self::Quinn => peer_quinn::serve(directory),
+            Self::S2n => peer_s2n::serve(directory),
+            Self::Quiche => peer_quiche::serve(directory),
+            Self::Tcp => tcp::serve(directory),
+            Self::Bound => bound::serve(directory),
+        }
+    }
+
+    fn run(self, directory: &Path, address: SocketAddr, work: Work) -> Outcome<()> {
+        match self {
+            Self::Ours => ours::run(directory, address, work),
+            Self::Quinn => peer_quinn::run(directory, address, work),
+            Self::S2n => peer_s2n::run(directory, address, work),
+            Self::Quiche => peer_quiche::run(directory, address, work),
+            Self::Tcp => tcp::run(directory, address, work),
+            Self::Bound => bound::run(directory, address, work),
         }
     }
 }
@@ -101,23 +191,22 @@ fn main() -> Outcome<()> {
             cpu,
         }) => {
             measure::pin(*cpu)?;
-            match stack {
-                Stack::Ours => ours::serve(directory),
-                Stack::Quinn => peer_quinn::serve(directory),
-            }
+            stack.serve(directory)
         }
         Some(Role::Client {
             stack,
             directory,
             cpu,
             address,
-            size,
+            work,
+            amount,
         }) => {
             measure::pin(*cpu)?;
-            match stack {
-                Stack::Ours => ours::fetch(directory, *address, *size),
-                Stack::Quinn => peer_quinn::fetch(directory, *address, *size),
-            }
+            let work = Work {
+                kind: *work,
+                amount: *amount,
+            };
+            stack.run(directory, *address, work)
         }
         None => match arguments.mtu {
             Some(mtu) => in_namespace(mtu),
@@ -155,61 +244,131 @@ fn in_namespace(mtu: u32) -> Outcome<()> {
 
 fn compare(arguments: &Arguments) -> Outcome<()> {
     let directory = std::env::temp_dir().join(format!("compare-{}", std::process::id()));
-    std::fs::create_dir_all(&directory)?;
-    let identity = Identity::self_signed(&["localhost".to_owned()], std::time::SystemTime::now())?;
-    std::fs::write(
-        directory.join("cert.der"),
-        identity.chain.first().ok_or("no certificate")?,
-    )?;
-    std::fs::write(directory.join("key.der"), identity.key.secret_der())?;
-    let mut rows = Stack::ALL.map(|stack| Row::new(stack.title()));
+    fs::create_dir_all(&directory)?;
+    write_identity(&directory)?;
+    let (work, stacks) = (arguments.work(), arguments.stacks());
+    let mut rows: Vec<Row> = stacks.iter().map(|stack| Row::new(stack.title())).collect();
     for _ in 0..arguments.rounds {
-        for (stack, row) in Stack::ALL.into_iter().zip(&mut rows) {
-            row.runs.push(run(stack, &directory, arguments)?);
+        for (stack, row) in stacks.iter().zip(&mut rows) {
+            let run = Run::new(*stack, &directory, arguments);
+            row.runs.push(run.figures()?);
         }
     }
-    std::fs::remove_dir_all(&directory)?;
-    print(&rows, arguments.size);
+    if arguments.system_calls {
+        for (stack, row) in stacks.iter().zip(&mut rows) {
+            let run = Run::new(*stack, &directory, arguments);
+            row.calls = Some(run.system_calls()?);
+        }
+    }
+    fs::remove_dir_all(&directory)?;
+    println!("{}", table::table(&rows, work));
+    if let Some(file) = &arguments.svg {
+        fs::write(file, table::chart(&rows, work))?;
+    }
     Ok(())
 }
 
-/// One download through one stack: the client's and the server's figures.
-fn run(stack: Stack, directory: &std::path::Path, arguments: &Arguments) -> Outcome<[Figures; 2]> {
-    let program = std::env::current_exe()?;
-    let client_cpu = usize::from(!arguments.one_cpu);
-    let mut server = Ends(
-        Command::new(&program)
-            .args(["server", stack.argument()])
-            .arg(directory)
-            .arg("0")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?,
-    );
-    let mut from_server = BufReader::new(server.0.stdout.take().ok_or("no pipe")?);
-    let mut address = String::new();
-    from_server.read_line(&mut address)?;
-    let client = Command::new(&program)
-        .args(["client", stack.argument()])
-        .arg(directory)
-        .args([
-            &client_cpu.to_string(),
-            address.trim(),
-            &arguments.size.to_string(),
-        ])
-        .output()?;
-    if !client.status.success() {
-        let error = String::from_utf8_lossy(&client.stderr).into_owned();
-        return Err(format!("{}: {error}", stack.title()).into());
+/// A certificate and its key, in the two forms that the stacks want.
+fn write_identity(directory: &Path) -> Outcome<()> {
+    let identity = Identity::self_signed(&["localhost".to_owned()], SystemTime::now())?;
+    let certificate = identity.chain.first().ok_or("no certificate")?;
+    for (name, tag, der) in [
+        ("cert", "CERTIFICATE", certificate.as_ref()),
+        ("key", "PRIVATE KEY", identity.key.secret_der()),
+    ] {
+        fs::write(directory.join(format!("{name}.der")), der)?;
+        let pem = pem::encode(&pem::Pem::new(tag, der));
+        fs::write(directory.join(format!("{name}.pem")), pem)?;
     }
-    drop(server.0.stdin.take());
-    let mut said = String::new();
-    from_server.read_to_string(&mut said)?;
-    server.0.wait()?;
-    Ok([
-        Figures::parse(&String::from_utf8_lossy(&client.stdout))?,
-        Figures::parse(&said)?,
-    ])
+    Ok(())
+}
+
+/// One run of one stack.
+struct Run<'a> {
+    stack: Stack,
+    directory: &'a Path,
+    arguments: &'a Arguments,
+    /// Where the system calls are counted, if they are.
+    counts: Option<[PathBuf; 2]>,
+}
+
+impl<'a> Run<'a> {
+    const fn new(stack: Stack, directory: &'a Path, arguments: &'a Arguments) -> Self {
+        Self {
+            stack,
+            directory,
+            arguments,
+            counts: None,
+        }
+    }
+
+    /// One end: this program again, under perf if its system calls are counted.
+    fn command(&self, end: usize) -> Outcome<Command> {
+        let program = std::env::current_exe()?;
+        Ok(match &self.counts {
+            None => Command::new(program),
+            Some(files) => {
+                let mut command = Command::new("perf");
+                command
+                    .args(["stat", "-x", ",", "-e", "raw_syscalls:sys_enter", "-o"])
+                    .arg(&files[end])
+                    .arg(program);
+                command
+            }
+        })
+    }
+
+    /// The client's and the server's figures.
+    fn figures(&self) -> Outcome<[Figures; 2]> {
+        let stack = self.stack.argument();
+        let client_cpu = usize::from(!self.arguments.one_cpu).to_string();
+        let mut server = Ends(
+            self.command(1)?
+                .args(["server", &stack])
+                .arg(self.directory)
+                .arg("0")
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()?,
+        );
+        let mut from_server = BufReader::new(server.0.stdout.take().ok_or("no pipe")?);
+        let mut address = String::new();
+        from_server.read_line(&mut address)?;
+        let client = self
+            .command(0)?
+            .args(["client", &stack])
+            .arg(self.directory)
+            .args([&client_cpu, address.trim()])
+            .args(self.arguments.work().arguments())
+            .output()?;
+        if !client.status.success() {
+            let error = String::from_utf8_lossy(&client.stderr).into_owned();
+            return Err(format!("{}: {error}", self.stack.title()).into());
+        }
+        drop(server.0.stdin.take());
+        let mut said = String::new();
+        from_server.read_to_string(&mut said)?;
+        server.0.wait()?;
+        Ok([
+            Figures::parse(&String::from_utf8_lossy(&client.stdout))?,
+            Figures::parse(&said)?,
+        ])
+    }
+
+    /// The system calls of both ends, the handful of starting and ending among them.
+    fn system_calls(mut self) -> Outcome<f64> {
+        let files = ["client.calls", "server.calls"].map(|name| self.directory.join(name));
+        self.counts = Some(files.clone());
+        self.figures()?;
+        let mut all = 0.0;
+        for file in files {
+            let text = fs::read_to_string(file)?;
+            let line = text.lines().find(|line| line.contains("sys_enter"));
+            let count = line.and_then(|line| line.split(',').next());
+            all += count.ok_or("perf has counted nothing")?.parse::<f64>()?;
+        }
+        Ok(all)
+    }
 }
 
 /// A child that doesn't outlive us.

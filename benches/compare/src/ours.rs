@@ -1,7 +1,6 @@
 //! This stack: HTTP/3 by the parts of `quic-client` and `quic-server`.
 
 use std::{
-    io::{Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr},
     path::Path,
     time::{Duration, Instant},
@@ -12,31 +11,54 @@ use quic_bin::{
     download::{Download, Exchange, Timing},
     event_loop::EventLoop,
     failure::Failure,
-    post::Post,
+    pattern::Source,
     server::{ALPN, Shared},
     signals::Termination,
-    site::Site,
+    site::{Body, Site},
     threads,
 };
 use quic_transport::tls::{CipherSuite, ClientConfig, KeyExchange};
 use quic_udp::Socket;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
-use crate::{Outcome, measure::Figures};
+use crate::{
+    Outcome,
+    measure::{Figures, announce, wait_until_told},
+    work::{Kind, Work},
+};
 
 /// How long the server may be silent.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Counts the bytes of a body.
+/// A request, whose answer is counted.
 #[derive(Debug)]
 struct Count {
     path: String,
+    upload: Option<u64>,
     received: u64,
+}
+
+impl Count {
+    fn get(bytes: u64) -> Self {
+        Self {
+            path: format!("/{bytes}"),
+            upload: None,
+            received: 0,
+        }
+    }
+
+    fn post(bytes: u64) -> Self {
+        Self {
+            path: "/".to_owned(),
+            upload: Some(bytes),
+            received: 0,
+        }
+    }
 }
 
 impl Exchange for Count {
     fn method(&self) -> &'static str {
-        "GET"
+        if self.upload.is_some() { "POST" } else { "GET" }
     }
 
     fn authority(&self) -> &str {
@@ -45,6 +67,14 @@ impl Exchange for Count {
 
     fn path(&self) -> &str {
         &self.path
+    }
+
+    fn upload_length(&self) -> Option<u64> {
+        self.upload
+    }
+
+    fn take_upload(&mut self) -> Option<Body> {
+        self.upload.map(|bytes| Body::Generated(Source::new(bytes)))
     }
 
     fn on_response(&mut self, _: u16, _: Option<u64>) {}
@@ -77,53 +107,58 @@ pub(crate) fn serve(directory: &Path) -> Outcome<()> {
     let termination = Termination::default();
     let shared = Shared::new(identity, site, termination.clone())?;
     let sockets = threads::bind((Ipv4Addr::LOCALHOST, 0).into(), 1)?;
-    let socket = sockets.into_iter().next().ok_or("no socket")?;
-    println!("{}", socket.local_address());
-    std::io::stdout().flush()?;
-    let mut events = EventLoop::new()?;
-    let id = events.add(socket)?;
-    termination.wakes(events.waker());
-    let mut server = shared.server(Post::alone(), events.waker())?;
+    announce(sockets.first().ok_or("no socket")?.local_address())?;
     std::thread::spawn(move || {
-        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        // Told or not, it ends.
+        let _ = wait_until_told();
         termination.request();
     });
-    events.run(&mut server)?;
-    let counters = events.socket(id).map(Socket::counters).unwrap_or_default();
-    let bytes_per_send = counters.sent_bytes as f64 / counters.sent_calls.max(1) as f64;
-    Figures::of_self(Duration::ZERO, bytes_per_send)?.print();
+    threads::serve(&shared, sockets, Vec::new())?;
+    Figures::of_self(Duration::ZERO)?.print();
     Ok(())
 }
 
-pub(crate) fn fetch(directory: &Path, address: SocketAddr, size: u64) -> Outcome<()> {
+pub(crate) fn run(directory: &Path, address: SocketAddr, work: Work) -> Outcome<()> {
     let root = CertificateDer::from(std::fs::read(directory.join("cert.der"))?);
-    let tls =
-        ClientConfig::with_roots([root], &[ALPN])?
+    let tls = ClientConfig::with_roots([root], &[ALPN])?
         .cipher_suites(&[CipherSuite::Aes128Gcm])?
-        .key_exchange(&[KeyExchange::X25519])?;
-    let count = Count {
-        path: format!("/{size}"),
-        received: 0,
-    };
-    let timing = Timing {
-        handshake: PATIENCE,
-        silence: PATIENCE,
-    };
-    let termination = Termination::default();
-    let mut download = Download::new(address, "localhost", &tls, timing, termination, [count])?;
+        .key_exchange(&[KeyExchange::X25519])?
+        .without_resumption();
     let mut events = EventLoop::new()?;
     events.add(Socket::bind_for(address)?)?;
-    events.run(&mut download)?;
-    download.result()?;
-    let elapsed = download.elapsed();
-    let received: u64 = download
-        .into_finished()
-        .iter()
-        .map(|count| count.received)
-        .sum();
-    if received != size {
-        return Err(format!("{received} bytes instead of {size}").into());
+    let mut connect = |exchanges: Vec<Count>| -> Outcome<(Duration, Vec<Count>)> {
+        let timing = Timing {
+            handshake: PATIENCE,
+            silence: PATIENCE,
+        };
+        let termination = Termination::default();
+        let mut download =
+            Download::new(address, "localhost", &tls, timing, termination, exchanges)?;
+        events.run(&mut download)?;
+        download.result()?;
+        Ok((download.elapsed(), download.into_finished()))
+    };
+    let (elapsed, finished) = match work.kind {
+        Kind::Download => connect(vec![Count::get(work.amount)])?,
+        Kind::Upload => connect(vec![Count::post(work.amount)])?,
+        Kind::Requests => connect((0..work.amount).map(|_| Count::get(1)).collect())?,
+        Kind::Connections => {
+            let start = Instant::now();
+            let mut finished = Vec::new();
+            for _ in 0..work.amount {
+                finished.append(&mut connect(vec![Count::get(1)])?.1);
+            }
+            (start.elapsed(), finished)
+        }
+    };
+    let received: u64 = finished.iter().map(|count| count.received).sum();
+    let is_whole = match work.kind {
+        Kind::Upload => received == work.amount.to_string().len() as u64 + 1,
+        Kind::Download | Kind::Requests | Kind::Connections => received == work.amount,
+    };
+    if !is_whole {
+        return Err(format!("{received} bytes are not the answer").into());
     }
-    Figures::of_self(elapsed, 0.0)?.print();
+    Figures::of_self(elapsed)?.print();
     Ok(())
 }

@@ -1,7 +1,6 @@
-//! quinn with its defaults, on a runtime of one thread: a raw stream, whose request is the length wanted.
+//! quinn with its defaults, on a runtime of one thread.
 
 use std::{
-    io::Write as _,
     net::{Ipv4Addr, SocketAddr},
     path::Path,
     sync::Arc,
@@ -10,102 +9,139 @@ use std::{
 
 use bytes::Bytes;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
-use rustls::{
-    crypto::{CryptoProvider, ring},
-    pki_types::{CertificateDer, PrivatePkcs8KeyDer},
+use quinn::{Connection, Endpoint, RecvStream, SendStream, TransportConfig, VarInt};
+use tokio::task::JoinSet;
+
+use crate::{
+    Outcome,
+    measure::{Figures, announce, until_told},
+    tls,
+    work::{Ask, Kind, Work},
 };
-use tokio::io::AsyncReadExt as _;
 
-use crate::{Outcome, measure::Figures};
-
-/// Bytes handed to quinn at a time, without a copy.
+/// Bytes handed over at a time, without a copy.
 const PIECE: usize = 1 << 20;
 
-fn provider() -> Arc<CryptoProvider> {
-    let mut provider = ring::default_provider();
-    provider.cipher_suites = vec![ring::cipher_suite::TLS13_AES_128_GCM_SHA256];
-    provider.kx_groups = vec![ring::kx_group::X25519];
-    Arc::new(provider)
-}
+/// Streams that a client may have open.
+const STREAMS: u32 = 1000;
 
 pub(crate) fn serve(directory: &Path) -> Outcome<()> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(serve_on_runtime(directory))
+    runtime()?.block_on(async {
+        let crypto = QuicServerConfig::try_from(tls::server(directory)?)?;
+        let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+        let mut transport = TransportConfig::default();
+        transport.max_concurrent_bidi_streams(VarInt::from_u32(STREAMS));
+        config.transport = Arc::new(transport);
+        let endpoint = Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into())?;
+        announce(endpoint.local_addr()?)?;
+        let accept = async {
+            while let Some(incoming) = endpoint.accept().await {
+                tokio::spawn(serve_connection(incoming));
+            }
+        };
+        tokio::select! {
+            () = accept => {}
+            told = until_told() => told?,
+        }
+        Figures::of_self(Duration::ZERO)?.print();
+        // The thread that reads stdin would be waited for.
+        std::process::exit(0)
+    })
 }
 
-async fn serve_on_runtime(directory: &Path) -> Outcome<()> {
-    let certificate = CertificateDer::from(std::fs::read(directory.join("cert.der"))?);
-    let key = PrivatePkcs8KeyDer::from(std::fs::read(directory.join("key.der"))?);
-    let mut tls = rustls::ServerConfig::builder_with_provider(provider())
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_no_client_auth()
-        .with_single_cert(vec![certificate], key.into())?;
-    tls.alpn_protocols = vec![b"compare".to_vec()];
-    let config = quinn::ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls)?));
-    let endpoint = quinn::Endpoint::server(config, (Ipv4Addr::LOCALHOST, 0).into())?;
-    println!("{}", endpoint.local_addr()?);
-    std::io::stdout().flush()?;
-    let connection = endpoint.accept().await.ok_or("closed")?.await?;
-    let (mut send, mut receive) = connection.accept_bi().await?;
-    let mut wanted = [0; 8];
-    receive.read_exact(&mut wanted).await?;
-    let mut left = u64::from_be_bytes(wanted);
-    let piece = Bytes::from(vec![7; PIECE]);
+async fn serve_connection(incoming: quinn::Incoming) -> Outcome<()> {
+    let connection = incoming.await?;
+    loop {
+        // Closed by the client.
+        let Ok((send, receive)) = connection.accept_bi().await else {
+            return Ok(());
+        };
+        tokio::spawn(answer(send, receive));
+    }
+}
+
+async fn answer(mut send: SendStream, mut receive: RecvStream) -> Outcome<()> {
+    let mut ask = [0; Ask::SIZE];
+    receive.read_exact(&mut ask).await?;
+    let ask = Ask::decode(ask);
+    if count(&mut receive).await? != ask.up {
+        return Err("the upload is not whole".into());
+    }
+    write(&mut send, ask.down).await
+}
+
+async fn write(send: &mut SendStream, length: u64) -> Outcome<()> {
+    let piece = Bytes::from(vec![7; PIECE.min(length as usize)]);
+    let mut left = length;
     while left > 0 {
         let length = left.min(PIECE as u64);
         send.write_chunk(piece.slice(..length as usize)).await?;
         left -= length;
     }
     send.finish()?;
-    // Until the client and the comparison are done.
-    tokio::io::stdin().read_to_end(&mut Vec::new()).await?;
-    let sent = connection.stats().udp_tx;
-    Figures::of_self(Duration::ZERO, sent.bytes as f64 / sent.ios.max(1) as f64)?.print();
-    // The thread that reads stdin would be waited for.
-    std::process::exit(0)
+    Ok(())
 }
 
-pub(crate) fn fetch(directory: &Path, address: SocketAddr, size: u64) -> Outcome<()> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?
-        .block_on(fetch_on_runtime(directory, address, size))
-}
-
-async fn fetch_on_runtime(directory: &Path, address: SocketAddr, size: u64) -> Outcome<()> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from(std::fs::read(
-        directory.join("cert.der"),
-    )?))?;
-    let mut tls = rustls::ClientConfig::builder_with_provider(provider())
-        .with_protocol_versions(&[&rustls::version::TLS13])?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    tls.alpn_protocols = vec![b"compare".to_vec()];
-    let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(tls)?));
-    let endpoint = quinn::Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into())?;
-    let connection = endpoint.connect_with(config, address, "localhost")?.await?;
-    let start = Instant::now();
-    let (mut send, mut receive) = connection.open_bi().await?;
-    send.write_all(&size.to_be_bytes()).await?;
-    send.finish()?;
+async fn count(receive: &mut RecvStream) -> Outcome<u64> {
     let mut received = 0;
     let mut pieces: [Bytes; 32] = std::array::from_fn(|_| Bytes::new());
     while let Some(count) = receive.read_chunks(&mut pieces).await? {
-        received += pieces
-            .iter()
-            .take(count)
-            .map(|piece| piece.len() as u64)
-            .sum::<u64>();
+        let lengths = pieces.iter().take(count).map(|piece| piece.len() as u64);
+        received += lengths.sum::<u64>();
     }
-    let elapsed = start.elapsed();
-    if received != size {
-        return Err(format!("{received} bytes instead of {size}").into());
+    Ok(received)
+}
+
+pub(crate) fn run(directory: &Path, address: SocketAddr, work: Work) -> Outcome<()> {
+    runtime()?.block_on(async {
+        let crypto = QuicClientConfig::try_from(tls::client(directory)?)?;
+        let config = quinn::ClientConfig::new(Arc::new(crypto));
+        let endpoint = Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into())?;
+        let connect = || async {
+            let connecting = endpoint.connect_with(config.clone(), address, "localhost")?;
+            Outcome::Ok(connecting.await?)
+        };
+        let mut connection = connect().await?;
+        let start = Instant::now();
+        match work.kind {
+            Kind::Download | Kind::Upload => ask(connection.clone(), Ask::of(work)).await?,
+            Kind::Requests => {
+                let mut streams = JoinSet::new();
+                for _ in 0..work.amount {
+                    streams.spawn(ask(connection.clone(), Ask::BYTE));
+                }
+                while let Some(done) = streams.join_next().await {
+                    done??;
+                }
+            }
+            Kind::Connections => {
+                for _ in 0..work.amount {
+                    connection.close(VarInt::from_u32(0), b"");
+                    connection = connect().await?;
+                    ask(connection.clone(), Ask::BYTE).await?;
+                }
+            }
+        }
+        Figures::of_self(start.elapsed())?.print();
+        connection.close(VarInt::from_u32(0), b"");
+        endpoint.wait_idle().await;
+        Ok(())
+    })
+}
+
+/// One stream, from its first byte to the last of the answer.
+async fn ask(connection: Connection, ask: Ask) -> Outcome<()> {
+    let (mut send, mut receive) = connection.open_bi().await?;
+    send.write_all(&ask.encode()).await?;
+    write(&mut send, ask.up).await?;
+    if count(&mut receive).await? != ask.down {
+        return Err("the answer is not whole".into());
     }
-    Figures::of_self(elapsed, 0.0)?.print();
-    connection.close(0_u32.into(), b"");
-    endpoint.wait_idle().await;
     Ok(())
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
 }
