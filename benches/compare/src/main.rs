@@ -257,7 +257,7 @@ fn compare(arguments: &Arguments) -> Outcome<()> {
     if arguments.system_calls {
         for (stack, row) in stacks.iter().zip(&mut rows) {
             let run = Run::new(*stack, &directory, arguments);
-            row.calls = Some(run.system_calls()?);
+            row.calls = run.system_calls()?;
         }
     }
     fs::remove_dir_all(&directory)?;
@@ -355,8 +355,9 @@ impl<'a> Run<'a> {
         ])
     }
 
-    /// The system calls of both ends, the handful of starting and ending among them.
-    fn system_calls(mut self) -> Outcome<f64> {
+    /// The system calls of both ends, the handful of starting and ending among them; `None` where perf may not count them,
+    /// as in a namespace.
+    fn system_calls(mut self) -> Outcome<Option<f64>> {
         let files = ["client.calls", "server.calls"].map(|name| self.directory.join(name));
         self.counts = Some(files.clone());
         self.figures()?;
@@ -367,7 +368,7 @@ impl<'a> Run<'a> {
             let count = line.and_then(|line| line.split(',').next());
             all += count.ok_or("perf has counted nothing")?.parse::<f64>()?;
         }
-        Ok(all)
+        Ok(Some(all).filter(|all| *all > 0.0))
     }
 }
 

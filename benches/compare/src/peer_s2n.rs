@@ -97,8 +97,8 @@ async fn write(send: &mut SendStream, length: u64) -> Outcome<()> {
 
 async fn count(receive: &mut ReceiveStream) -> Outcome<u64> {
     let mut received = 0;
-    let mut pieces: [Bytes; 32] = std::array::from_fn(|_| Bytes::new());
     loop {
+        let mut pieces: [Bytes; 32] = std::array::from_fn(|_| Bytes::new());
         let (count, is_open) = receive.receive_vectored(&mut pieces).await?;
         let lengths = pieces.iter().take(count).map(|piece| piece.len() as u64);
         received += lengths.sum::<u64>();
