@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use quic_transport::{Config, Direction, Stats};
+use quic_transport::{Config, Direction, Stats, StreamId};
 use test_fixture::ends::{Client, Log, Server, Settings};
 use test_fixture::network::{Chance, Link};
 use test_fixture::scripted::parameters::{MAX_ACK_DELAY, MIN_ACK_DELAY};
@@ -57,6 +57,18 @@ fn download(ack_frequency: bool, link: Link) -> (Stats, Stats, Duration) {
     let elapsed = pair.network.elapsed();
     let (server, _) = pair.server.connection(0).unwrap();
     (server.stats(), pair.client.connection.stats(), elapsed)
+}
+
+/// The client offers 10 kB of a stream every 5 ms, so many times.
+fn speak(pair: &mut ToClient, times: u32) -> StreamId {
+    let connection = &mut pair.client.connection;
+    let id = connection.open(Direction::Unidirectional).unwrap();
+    for _ in 0..times {
+        let connection = &mut pair.client.connection;
+        let _taken = connection.stream_send(id, &[7; 10_000]).unwrap();
+        pair.run(Duration::from_millis(5));
+    }
+    id
 }
 
 /// With it a transfer takes a fraction of the acknowledgments, and no longer.
@@ -193,19 +205,7 @@ fn a_sender_asks_only_who_can_be_asked() {
         }
         let mut pair = ToClient::scripted_server(&asking(true), parameters, link());
         pair.handshake();
-        let id = pair
-            .client
-            .connection
-            .open(Direction::Unidirectional)
-            .unwrap();
-        for _ in 0..300 {
-            let _taken = pair
-                .client
-                .connection
-                .stream_send(id, &[7; 10_000])
-                .unwrap();
-            pair.run(Duration::from_millis(5));
-        }
+        let id = speak(&mut pair, 300);
         let mut sequences = Vec::new();
         for frame in pair.server.frames(Level::OneRtt) {
             if let SeenFrame::AckFrequency {
@@ -262,19 +262,7 @@ fn a_shorter_delay_counts_once_the_peer_knows() {
     let before = probe_after(&mut pair);
     assert!(before > Duration::from_millis(400), "{before:?}");
     pair.run(Duration::from_secs(3));
-    let id = pair
-        .client
-        .connection
-        .open(Direction::Unidirectional)
-        .unwrap();
-    for _ in 0..200 {
-        let _taken = pair
-            .client
-            .connection
-            .stream_send(id, &[7; 10_000])
-            .unwrap();
-        pair.run(Duration::from_millis(5));
-    }
+    speak(&mut pair, 200);
     pair.run(Duration::from_secs(1));
     assert!(pair.client.connection.stats().ack_requests_sent > 0);
     let after = probe_after(&mut pair);

@@ -1,154 +1,35 @@
-//! The endpoint before a connection exists: clients that knock, under load or with nonsense.
+//! The endpoint before a connection exists: clients that knock, once, twice or with nonsense, and what they are told.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+mod knocking;
 
-use quic_common::{BatchBuffer, Datagram, Ecn, Random};
-use quic_transport::{
-    ApiError, CloseReason, Config, Endpoint, EndpointConfig, Event, Output, RetryPolicy,
-    TransportErrorCode, tls,
-};
-use test_fixture::certificates::{WALL_CLOCK, ed25519};
-use test_fixture::ends::{ALPN, Client, Log, NAME, Server, Settings};
-use test_fixture::network::{Arrivals, Link, Party as _, Route, Transmit};
+use quic_common::{Datagram, Ecn};
+use quic_transport::{ApiError, CloseReason, Config, Event, RetryPolicy, TransportErrorCode};
+use std::net::SocketAddr;
+use std::time::Duration;
+use test_fixture::ends::{ALPN, Log, NAME, Server, Settings};
+use test_fixture::network::{Link, Route};
 use test_fixture::scripted::parameters::MAX_IDLE_TIMEOUT;
-use test_fixture::scripted::{Draft, Level, Parameters, ScriptedPeer, client_config, frames};
-use test_fixture::{Bulk, CLIENT, CountingAllocator, Pair, SERVER, held_bytes};
+use test_fixture::scripted::{Draft, Level, Parameters, ScriptedPeer};
+use test_fixture::{CLIENT, CountingAllocator, Pair, SERVER, held_bytes};
+
+use knocking::{Bench, client, client_address, first_datagram, sent, server_address};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Handshakes under way before new clients are asked for a token.
-const BEFORE_RETRY: u64 = 1024;
-
-fn server_address() -> SocketAddr {
-    ([192, 0, 2, 2], 443).into()
-}
-
-fn client_address(index: u64) -> SocketAddr {
-    let index = u16::try_from(index).unwrap();
-    let host = u8::try_from(index / 100).unwrap();
-    ([198, 51, 100, host], 40_000 + index).into()
-}
-
-struct Bench {
-    endpoint: Endpoint<Log>,
-    config: Config,
-    tls: tls::ServerConfig,
-    now: Instant,
-    buffer: BatchBuffer,
-}
-
-impl Bench {
-    fn new(retry: RetryPolicy) -> Self {
-        Self::with(|config| config.retry = retry)
+/// A packet with a long header of any version, padded to 1200 bytes.
+fn long_packet(version: u32, destination: &[u8], source: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0xc0];
+    packet.extend(version.to_be_bytes());
+    for cid in [destination, source] {
+        packet.push(u8::try_from(cid.len()).unwrap());
+        packet.extend(cid);
     }
-
-    fn with(change: impl FnOnce(&mut EndpointConfig)) -> Self {
-        let settings = Settings::default();
-        let mut random = Random::from_seed([7; 32]);
-        let certificate = ed25519(&[NAME]);
-        let tls = tls::ServerConfig::new(certificate.chain, certificate.key, &[ALPN]).unwrap();
-        let now = test_fixture::network(&settings, Link::default()).now();
-        let mut config = EndpointConfig::new(&mut random);
-        change(&mut config);
-        Self {
-            endpoint: Endpoint::new(config, random),
-            config: Config::default(),
-            tls: tls.wall_clock(tls::WallClock::manual(WALL_CLOCK)),
-            now,
-            buffer: BatchBuffer::new(),
-        }
-    }
-
-    fn input(&mut self, remote: SocketAddr, mut payload: Vec<u8>) {
-        let datagram = Datagram {
-            remote,
-            local: None,
-            ecn: Ecn::NotEct,
-            payload: &mut payload,
-        };
-        self.endpoint.input(datagram, self.now);
-    }
-
-    /// Accepts all, and returns how many.
-    fn accept(&mut self) -> usize {
-        let mut count = 0;
-        while let Some(incoming) = self.endpoint.next_incoming() {
-            let accepted =
-                self.endpoint
-                    .accept(incoming, &self.config, &self.tls, Log::default(), self.now);
-            count += usize::from(accepted.is_ok());
-        }
-        count
-    }
-
-    /// All that the endpoint has to send now, and when it wants to be asked again.
-    fn output(&mut self) -> (Vec<Vec<u8>>, Option<Duration>) {
-        let mut sent = Vec::new();
-        loop {
-            match self.endpoint.process_output(self.now, &mut self.buffer) {
-                Output::Datagrams(batch) => sent.extend(batch.segments().map(<[u8]>::to_vec)),
-                Output::Callback(time) => return (sent, Some(time)),
-                Output::None => return (sent, None),
-            }
-        }
-    }
-}
-
-/// A client; each index has its own connection IDs.
-fn client(index: u64, now: Instant) -> Client<Log> {
-    let mut seed = [9; 32];
-    seed[..8].copy_from_slice(&index.to_be_bytes());
-    let root = Settings::default()
-        .certificate
-        .chain
-        .last()
-        .unwrap()
-        .clone();
-    let tls = tls::ClientConfig::with_roots([root], &[ALPN]).unwrap();
-    let tls = tls.key_exchange(&[tls::KeyExchange::X25519]).unwrap();
-    let tls = tls.wall_clock(tls::WallClock::manual(WALL_CLOCK));
-    let random = Random::from_seed(seed);
-    Client::with_tls(
-        &tls,
-        &Config::default(),
-        (NAME, server_address()),
-        random,
-        now,
-    )
-}
-
-/// What a client sends now.
-fn sent(client: &mut Client<Log>, now: Instant) -> Vec<Vec<u8>> {
-    let mut buffer = BatchBuffer::new();
-    let mut sent = Vec::new();
-    while let Transmit::Batch(head) = client.transmit(now, &mut buffer) {
-        sent.extend(buffer.batch(head).segments().map(<[u8]>::to_vec));
-    }
-    sent
-}
-
-/// A client's first datagram.
-fn first_datagram(index: u64, now: Instant) -> Vec<u8> {
-    sent(&mut client(index, now), now).swap_remove(0)
-}
-
-/// An Initial packet to a destination of its own, sealed, with a piece of a ClientHello that is never completed.
-fn incomplete(index: u64) -> Vec<u8> {
-    let certificate = ed25519(&[NAME]);
-    let config = client_config(certificate.chain.last().unwrap(), &[ALPN]);
-    let seed = u8::try_from(index % 251).unwrap();
-    let mut peer =
-        ScriptedPeer::client(config, NAME, Parameters::generous(), server_address(), seed);
-    let hello = peer.take_crypto(Level::Initial);
-    peer.seal(&Draft::new(
-        Level::Initial,
-        &frames::crypto(0, hello.get(..100).unwrap()),
-    ))
+    packet.resize(1200, 0x55);
+    packet
 }
 
 /// RFC 9000, 5.2.2: copies of a first datagram are one client, whether they come before it is accepted or after.
@@ -185,88 +66,6 @@ fn nonsense_leaves_nothing_behind() {
     assert_eq!(bench.accept(), 0);
     let (sent, wait) = bench.output();
     assert!(sent.is_empty() && wait.is_none(), "{wait:?}");
-}
-
-/// RFC 9000, 8.1: a ClientHello that isn't completed is forgotten after 10 seconds.
-#[test]
-fn half_a_client_hello_is_forgotten() {
-    let mut bench = Bench::new(RetryPolicy::UnderLoad);
-    let datagram = incomplete(3);
-    bench.input(client_address(1), datagram.clone());
-    assert_eq!(bench.accept(), 0);
-    let (sent, wait) = bench.output();
-    assert!(sent.is_empty());
-    assert_eq!(wait, Some(SECOND * 10));
-    bench.now += SECOND * 4;
-    bench.input(client_address(1), datagram);
-    assert_eq!(
-        bench.output().1,
-        Some(SECOND * 6),
-        "more doesn't prolong it"
-    );
-    bench.now += SECOND * 6;
-    assert_eq!(bench.output().1, None);
-}
-
-/// What a client that never completes its ClientHello can make us hold.
-#[test]
-fn a_half_open_client_holds_little_memory() {
-    let mut bench = Bench::new(RetryPolicy::UnderLoad);
-    let head = incomplete(4);
-    let start = held_bytes();
-    let mut most = 0;
-    for size in (1200..60_000).step_by(100) {
-        let mut datagram = head.clone();
-        datagram.resize(size, 0x55);
-        bench.input(client_address(1), datagram);
-        most = most.max(held_bytes() - start);
-    }
-    assert!((16 << 10..64 << 10).contains(&most), "{most}");
-    bench.now += SECOND * 11;
-    assert_eq!(bench.output().1, None);
-}
-
-/// RFC 9000, 8.1.2: beyond 1024 handshakes new clients are asked for a token, and one that has it gets in.
-#[test]
-fn under_load_clients_need_a_token() {
-    let mut bench = Bench::new(RetryPolicy::UnderLoad);
-    let now = bench.now;
-    for index in 0..BEFORE_RETRY {
-        bench.input(client_address(index), first_datagram(index, now));
-    }
-    assert_eq!(bench.endpoint.stats().retries, 0, "at the limit");
-    let address = client_address(BEFORE_RETRY);
-    let mut late = client(BEFORE_RETRY, now);
-    for datagram in sent(&mut late, now) {
-        bench.input(address, datagram);
-    }
-    assert_eq!(bench.endpoint.stats().retries, 1, "beyond the limit");
-    let (replies, _) = bench.output();
-    let [mut retry] = <[Vec<u8>; 1]>::try_from(replies).unwrap();
-    assert!(retry.len() < 1200);
-    let datagram = Datagram {
-        remote: server_address(),
-        local: None,
-        ecn: Ecn::NotEct,
-        payload: &mut retry,
-    };
-    late.connection.input(datagram, now);
-    let again = sent(&mut late, now);
-    // The token is good for one address only.
-    bench.input(
-        client_address(BEFORE_RETRY + 1),
-        again.first().unwrap().clone(),
-    );
-    assert_eq!(bench.endpoint.stats().refused, 1);
-    for datagram in again {
-        bench.input(address, datagram);
-    }
-    assert_eq!(bench.endpoint.stats().retries, 1);
-    let mut validated = 0;
-    while let Some(incoming) = bench.endpoint.next_incoming() {
-        validated += usize::from(incoming.is_validated());
-    }
-    assert_eq!(validated, 1);
 }
 
 /// Wake-ups that a peer brings forward again and again leave no entries behind.
@@ -334,18 +133,6 @@ fn a_refused_client_is_told() {
     assert_eq!(bench.endpoint.len(), 0);
 }
 
-/// A packet with a long header of any version, padded to 1200 bytes.
-fn long_packet(version: u32, destination: &[u8], source: &[u8]) -> Vec<u8> {
-    let mut packet = vec![0xc0];
-    packet.extend(version.to_be_bytes());
-    for cid in [destination, source] {
-        packet.push(u8::try_from(cid.len()).unwrap());
-        packet.extend(cid);
-    }
-    packet.resize(1200, 0x55);
-    packet
-}
-
 /// RFC 9000, 17.2.1 and 6.1: one Version Negotiation packet for a datagram, with both connection IDs changed over,
 /// whatever version 1 would say of their lengths.
 #[test]
@@ -375,87 +162,6 @@ fn negotiations_are_not_answered() {
     let mut bench = Bench::new(RetryPolicy::UnderLoad);
     bench.input(client_address(1), long_packet(0, &[1; 8], &[2; 8]));
     assert_eq!(bench.output(), (Vec::new(), None));
-}
-
-/// One address may not have more than 256 handshakes without a token, nor more than 2048 with or without; others
-/// have room all the same.
-#[test]
-fn one_address_has_its_share() {
-    let from = |port: u16| SocketAddr::from(([203, 0, 113, 9], 20_000 + port));
-    for (retry, most) in [(RetryPolicy::UnderLoad, 256), (RetryPolicy::Never, 2048)] {
-        let mut bench = Bench::new(retry);
-        for index in 0..most {
-            let datagram = first_datagram(index.into(), bench.now);
-            bench.input(from(index), datagram);
-        }
-        let at_most = bench.endpoint.stats();
-        assert_eq!((at_most.retries, at_most.dropped), (0, 0));
-        let beyond = first_datagram(most.into(), bench.now);
-        bench.input(from(most), beyond.clone());
-        let stats = bench.endpoint.stats();
-        assert_eq!(stats.retries + stats.dropped, 1, "{stats:?}");
-        assert_eq!(bench.accept(), usize::from(most));
-        bench.input(client_address(1), beyond);
-        assert_eq!(bench.accept(), 1, "another address");
-        // A share is free again once the handshakes are given up.
-        bench.now += SECOND * 20;
-        bench.output();
-        let again = first_datagram(5000, bench.now);
-        bench.input(from(1), again);
-        assert_eq!(bench.accept(), 1, "later");
-    }
-}
-
-/// Lets a client at `address` and the endpoint talk; returns whether their handshake is complete.
-fn talk(bench: &mut Bench, client: &mut Client<Log>, address: SocketAddr) -> bool {
-    let route = Route {
-        source: server_address(),
-        destination: address,
-    };
-    for _ in 0..10 {
-        let mut buffer = BatchBuffer::new();
-        while let Transmit::Batch(head) = client.transmit(bench.now, &mut buffer) {
-            let batch = buffer.batch(head);
-            batch
-                .segments()
-                .for_each(|segment| bench.input(address, segment.to_vec()));
-        }
-        bench.accept();
-        for mut datagram in bench.output().0 {
-            let length = datagram.len();
-            let arrivals = Arrivals::new(route, Ecn::NotEct, length, &mut datagram);
-            client.receive(arrivals, bench.now);
-        }
-    }
-    !client.connection.is_handshaking() && !client.connection.is_closing()
-}
-
-/// One address may not have more connections than it is granted; others are let in, and so is it when one has ended.
-#[test]
-fn one_address_has_so_many_connections() {
-    let from = |port: u16| SocketAddr::from(([203, 0, 113, 9], 20_000 + port));
-    let mut bench = Bench::with(|config| config.connections_of_address = 3);
-    let mut clients: Vec<_> = (0..5).map(|index| client(index, bench.now)).collect();
-    for (port, client) in (0..).zip(&mut clients[..3]) {
-        assert!(talk(&mut bench, client, from(port)));
-    }
-    assert!(!talk(&mut bench, &mut clients[3], from(3)));
-    let refused = clients[3].application.events.iter().any(|event| {
-        let code = TransportErrorCode::CONNECTION_REFUSED;
-        matches!(event, Event::Closed(CloseReason::Peer { code: told, .. }) if *told == code)
-    });
-    assert!(refused, "{:?}", clients[3].application.events);
-    assert!(
-        talk(&mut bench, &mut clients[4], client_address(4)),
-        "another address"
-    );
-    clients[0].connection.close(0, b"");
-    assert!(!talk(&mut bench, &mut clients[0], from(0)));
-    bench.now += SECOND * 5;
-    bench.output();
-    assert_eq!(bench.endpoint.len(), 3);
-    let mut last = client(9, bench.now);
-    assert!(talk(&mut bench, &mut last, from(9)), "there is room again");
 }
 
 /// Ports of services that would answer get no answer: no version negotiation, refusal, Retry or reset.
@@ -512,66 +218,6 @@ fn two_endpoints_do_not_answer_each_other_for_ever() {
     }
 }
 
-/// What all connections count for is bounded: at the bound one is still let in, beyond it none, until there is
-/// room again.
-#[test]
-fn a_full_memory_admits_no_one() {
-    // Each counts for a quarter of its window, and something for itself.
-    let each = (1 << 20) * 3 / 8 + (32 << 10);
-    let mut bench = Bench::with(|config| config.memory = each * 10);
-    for index in 0..12 {
-        let datagram = first_datagram(index, bench.now);
-        bench.input(client_address(index), datagram);
-        bench.accept();
-    }
-    assert_eq!(bench.endpoint.len(), 10);
-    assert_eq!(bench.endpoint.memory(), each * 10);
-    assert_eq!(bench.endpoint.stats().refused, 2);
-    bench.now += SECOND * 20;
-    bench.output();
-    assert_eq!((bench.endpoint.len(), bench.endpoint.memory()), (0, 0));
-    let datagram = first_datagram(20, bench.now);
-    bench.input(client_address(20), datagram);
-    assert_eq!(bench.accept(), 1);
-}
-
-/// Windows grow for a fast reader until three quarters of the memory are taken; what is held counts, read or not.
-#[test]
-fn a_memory_that_fills_stops_windows() {
-    let most_of = |memory: u64| {
-        let settings = Settings::default();
-        let link = Link {
-            bandwidth: Some(1_000_000_000),
-            queue: 10_000_000,
-            ..Link::delayed(Duration::from_millis(50))
-        };
-        let mut pair = Pair::<Client<Bulk>, Server<Bulk>>::new(&settings, link);
-        let mut random = Random::from_seed([7; 32]);
-        let mut config = EndpointConfig::new(&mut random);
-        config.memory = memory;
-        config.clock = tls::WallClock::manual(WALL_CLOCK);
-        pair.server.endpoint = Endpoint::new(config, random);
-        pair.handshake();
-        let Client {
-            connection,
-            application,
-        } = &mut pair.client;
-        application.request(connection, 1, 100_000_000).unwrap();
-        let mut most = 0;
-        let end = pair.network.now() + SECOND * 4;
-        pair.run_until(|pair| {
-            most = most.max(pair.server.endpoint.memory());
-            pair.client.application.complete == 1 || pair.network.now() > end
-        });
-        assert!(pair.server.connection(0).unwrap().1.received > 10_000_000);
-        most
-    };
-    let free = most_of(1 << 30);
-    assert!(free > 4 << 20, "{free}: a quarter of a window of 24 MiB");
-    let full = most_of(1 << 19);
-    assert!(full <= (1 << 20) * 3 / 8 + (32 << 10), "{full}");
-}
-
 /// What an application does with a client: it may ask for a token at any time, once, and accept it once, with IDs of
 /// the endpoint's length.
 #[test]
@@ -600,35 +246,4 @@ fn an_application_decides_about_clients() {
     assert_eq!(bench.endpoint.stats().refused, 1);
     assert_eq!(bench.output().0.len(), 1, "it is told");
     assert!(bench.endpoint.is_empty());
-}
-
-/// A client that answers a Retry, and is to answer another, is refused instead.
-#[test]
-fn nobody_is_asked_for_a_token_twice() {
-    let mut bench = Bench::new(RetryPolicy::Always);
-    let mut client = client(1, bench.now);
-    let address = client_address(1);
-    let route = Route {
-        source: server_address(),
-        destination: address,
-    };
-    let mut buffer = BatchBuffer::new();
-    for _ in 0..2 {
-        while let Transmit::Batch(head) = client.transmit(bench.now, &mut buffer) {
-            let batch = buffer.batch(head);
-            batch
-                .segments()
-                .for_each(|segment| bench.input(address, segment.to_vec()));
-        }
-        for mut datagram in bench.output().0 {
-            let length = datagram.len();
-            let arrivals = Arrivals::new(route, Ecn::NotEct, length, &mut datagram);
-            client.receive(arrivals, bench.now);
-        }
-    }
-    let incoming = bench.endpoint.next_incoming().unwrap();
-    assert!(incoming.is_validated());
-    bench.endpoint.retry(&incoming);
-    let stats = bench.endpoint.stats();
-    assert_eq!((stats.retries, stats.refused), (1, 1));
 }

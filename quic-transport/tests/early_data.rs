@@ -1,6 +1,7 @@
 //! 0-RTT, RFC 9001, 4.6: what a client that comes back sends at once, and what becomes of it.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use quic_common::{Ecn, Random};
@@ -229,24 +230,33 @@ fn lost_early_data_is_sent_again_in_1_rtt_packets() {
     }
 }
 
-/// C09: who records a client's first flight and sends it again gets a full handshake out of the server, and no data.
-#[test]
-fn a_replayed_first_flight_delivers_nothing() {
-    let mut visit = Visit::new(&settings());
-    visit.come_back();
-    visit.request(3000, 2_000);
-    let recorded = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let copies = std::sync::Arc::clone(&recorded);
+/// Copies of what the client sends from now on that begins with a packet of these kinds.
+fn record(visit: &mut Visit, kinds: &'static [u8]) -> Arc<Mutex<Vec<Vec<u8>>>> {
+    let recorded = Arc::new(Mutex::new(Vec::new()));
+    let copies = Arc::clone(&recorded);
     visit.pair.network.set_filter(
         CLIENT,
         SERVER,
         Box::new(move |datagram, _| {
-            if matches!(datagram[0] & 0xf0, INITIAL | ZERO_RTT) {
+            if datagram
+                .first()
+                .is_some_and(|first| kinds.contains(&(first & 0xf0)))
+            {
                 copies.lock().unwrap().push(datagram.clone());
             }
             Verdict::Pass
         }),
     );
+    recorded
+}
+
+/// Who records a client's first flight and sends it again gets a full handshake out of the server, and no data.
+#[test]
+fn a_replayed_first_flight_delivers_nothing() {
+    let mut visit = Visit::new(&settings());
+    visit.come_back();
+    visit.request(3000, 2_000);
+    let recorded = record(&mut visit, &[INITIAL, ZERO_RTT]);
     visit.finish(1, 2008);
     assert!(visit.client().is_early_data_accepted());
     visit.leave();
@@ -410,18 +420,7 @@ fn a_clients_own_packets_sent_back_are_dropped() {
     let mut visit = Visit::new(&settings());
     visit.come_back();
     visit.request(3000, 6_000);
-    let recorded = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let copies = std::sync::Arc::clone(&recorded);
-    visit.pair.network.set_filter(
-        CLIENT,
-        SERVER,
-        Box::new(move |datagram, _| {
-            if datagram[0] & 0xf0 == ZERO_RTT {
-                copies.lock().unwrap().push(datagram.clone());
-            }
-            Verdict::Pass
-        }),
-    );
+    let recorded = record(&mut visit, &[ZERO_RTT]);
     visit.pair.run(DELAY / 2);
     let route = Route {
         source: visit.pair.network.address(SERVER),

@@ -57,7 +57,7 @@ fn another_group_costs_a_round_trip() {
     assert_eq!(client.stats().handshake_time, Some(2 * ROUND_TRIP));
 }
 
-/// A18: a ClientHello in several Initial packets, with Retry and without, over links that lose, repeat and reorder.
+/// A ClientHello in several Initial packets, with Retry and without, over links that lose, repeat and reorder.
 #[test]
 fn a_long_client_hello_survives_a_bad_network() {
     for seed in 0..100 {

@@ -238,7 +238,7 @@ fn moves_that_are_not_possible_are_refused() {
     assert!(matches!(refused, Err(ApiError::Migration(_))));
 }
 
-/// B23: no more paths than there are places and connection IDs for.
+/// No more paths than there are places and connection IDs for.
 #[test]
 fn probes_are_bounded() {
     let mut pair = Logs::new(&Settings::default(), link());

@@ -488,7 +488,7 @@ mod tests {
         assert!(!cids.has(1) && cids.has(0) && !cids.is_reset_token(token(1)));
     }
 
-    /// B23: moving uses up IDs no faster than they are retired.
+    /// Moving uses up IDs no faster than they are retired.
     #[test]
     fn moving_on_and_on_leaves_room_for_retirements() {
         let mut cids = supplied(3);

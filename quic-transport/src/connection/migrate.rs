@@ -131,7 +131,7 @@ impl Connection {
             other.is_awaited = true;
             other.is_wanted = true;
             other.path.source = source;
-            // B35: whoever is there is asked no more than if one full datagram had come from there.
+            // Whoever is there is asked no more than if one full datagram had come from there.
             other.path.amplification.on_received(MIN_DATAGRAM.into());
         }
         self.begin_validation(id, now);

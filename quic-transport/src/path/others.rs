@@ -178,7 +178,7 @@ mod tests {
         OtherPath::new(Path::new(id, remote, None, &PathSettings::default()), None)
     }
 
-    /// B23: at the cap, what isn't validated goes first, the oldest before others.
+    /// At the cap, what isn't validated goes first, the oldest before others.
     #[test]
     fn the_cap_holds_and_validated_paths_stay() {
         let mut paths = OtherPaths::default();
