@@ -45,5 +45,7 @@ feature migration "migration by the client, 20 MB" longer hq-interop " --migrate
 feature client-hello "ClientHello in several packets" small hq-interop " --large-client-hello" - \
   "$sent$kind\"initial\".*${frame}\"crypto\",\"offset\":[1-9]" \
   "$received$kind\"initial\".*${frame}\"crypto\",\"offset\":[1-9]"
-feature datagrams "datagrams" small hq-interop " --datagrams" - \
-  "$received${frame}\"datagram\"" "$received${frame}\"datagram\""
+feature datagrams "datagrams, acknowledged" small hq-interop " --datagrams 100" " --datagram-echo" \
+  "$sent${frame}\"datagram\"" "$received${frame}\"datagram\""
+feature datagram-echo "datagrams, returned" small hq-interop " --datagrams 100" " --datagram-echo" \
+  "$received${frame}\"datagram\"" "$sent${frame}\"datagram\""

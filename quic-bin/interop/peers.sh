@@ -27,7 +27,7 @@ finding() { FINDING[$1.$2.$3]=$4; }
 
 peer aioquic "hq-interop h3" "--alpn"
 plain aioquic server handshake transfer multiplexing http3 key-update resumption zero-rtt v2 compatible rebinding \
-  migration client-hello
+  migration client-hello datagrams datagram-echo
 with aioquic server retry --retry
 with aioquic server chacha20 --chacha20
 plain aioquic client handshake transfer multiplexing http3 retry
@@ -42,7 +42,7 @@ with aioquic client migration "--migrate active"
 
 peer quinn "hq-interop h3" "--alpn"
 plain quinn server handshake transfer multiplexing http3 key-update ecn resumption zero-rtt rebinding migration \
-  client-hello
+  client-hello datagrams
 with quinn server retry --retry
 with quinn server chacha20 --chacha20
 plain quinn client handshake transfer multiplexing http3 retry ecn
@@ -53,7 +53,7 @@ with quinn client zero-rtt --zero-rtt
 with quinn client rebinding "--rebind 127.0.0.2"
 
 peer quiche "hq-interop h3" "--alpn"
-plain quiche server handshake transfer multiplexing http3 resumption zero-rtt key-update client-hello
+plain quiche server handshake transfer multiplexing http3 resumption zero-rtt key-update client-hello datagrams
 with quiche server retry --retry
 plain quiche client handshake transfer multiplexing http3 retry
 with quiche client resumption --resume

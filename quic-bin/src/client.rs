@@ -15,8 +15,10 @@ use quic_udp::Socket;
 use crate::{
     certificate::load_certificates,
     cli::{self, Trust, Upload},
-    download::{Download, Exchange},
+    datagrams,
+    download::Download,
     event_loop::EventLoop,
+    exchange::Exchange,
     failure::Failure,
     file_body::FileBody,
     pipe::Pipe,
@@ -247,7 +249,7 @@ fn try_each(
     for (address, left) in addresses.iter().zip((1..=addresses.len()).rev()) {
         let remaining = deadline.saturating_duration_since(Instant::now());
         let share = remaining / u32::try_from(left).unwrap_or(u32::MAX);
-        let config = arguments.extensions.apply(Config {
+        let mut config = arguments.extensions.apply(Config {
             split_client_hello: arguments.split_client_hello,
             versions: arguments.quic_versions,
             first_version: arguments.first_version,
@@ -257,6 +259,9 @@ fn try_each(
             early_data: arguments.zero_rtt,
             ..Config::default()
         });
+        if arguments.datagrams.is_some() {
+            config.datagrams = datagrams::settings();
+        }
         let mut download = Download::with_config(
             *address,
             server.host(),
@@ -267,6 +272,9 @@ fn try_each(
         )?
         .speaking(arguments.alpn)
         .roaming(arguments.roaming());
+        if let Some(count) = arguments.datagrams {
+            download = download.sending_datagrams(count);
+        }
         if arguments.key_update {
             download = download.updating_keys();
         }
@@ -274,7 +282,7 @@ fn try_each(
             download = download.logged(qlog);
         }
         let result = drive(*address, &mut download, ways);
-        tell(download.path_notes());
+        tell(&download.notes());
         if result.is_ok() || download.has_connected() || termination.is_requested() {
             result?;
             let connection = download.connection();
@@ -293,7 +301,7 @@ fn try_each(
     Err(last)
 }
 
-/// What has become of the paths goes where it doesn't mix with bodies.
+/// What has become of paths and datagrams goes where it doesn't mix with bodies.
 fn tell(notes: &[String]) {
     let mut out = io::stderr().lock();
     for note in notes {

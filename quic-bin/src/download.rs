@@ -14,7 +14,9 @@ use quic_udp::{Datagrams, Fault, IcmpError, IcmpKind};
 
 use crate::{
     alpn::Alpn,
+    datagrams::Volley,
     event_loop::{Output, Protocol, SocketChange, SocketId},
+    exchange::Exchange,
     failure::Failure,
     qlog_files::QlogFiles,
     random,
@@ -23,58 +25,6 @@ use crate::{
     signals::Termination,
     site::Body,
 };
-
-/// What a request asks for, and where the answer goes.
-pub trait Exchange {
-    /// The method.
-    fn method(&self) -> &'static str;
-
-    /// What `:authority` says.
-    fn authority(&self) -> &str;
-
-    /// What `:path` says.
-    fn path(&self) -> &str;
-
-    /// Bytes of the body to send, if there is one.
-    fn upload_length(&self) -> Option<u64> {
-        None
-    }
-
-    /// The body to send; taken once.
-    fn take_upload(&mut self) -> Option<Body> {
-        None
-    }
-
-    /// Whether the answer goes where others go too, so that they have to come one after the other.
-    fn shares_output(&self) -> bool {
-        false
-    }
-
-    /// Whether more of the body can be taken now. The event loop is woken once it can again.
-    fn has_room(&self) -> bool {
-        true
-    }
-
-    /// The final response has come; `length` is what it says about its body.
-    fn on_response(&mut self, status: u16, length: Option<u64>);
-
-    /// Bytes of the body.
-    ///
-    /// # Errors
-    ///
-    /// When there is no use in more of them; the download ends.
-    fn on_body(&mut self, data: &[u8], now: Instant) -> Result<(), Failure>;
-
-    /// The body is complete.
-    ///
-    /// # Errors
-    ///
-    /// When it can't be kept, or isn't what it should be.
-    fn on_end(&mut self) -> Result<(), Failure>;
-
-    /// What the user calls it.
-    fn name(&self) -> String;
-}
 
 /// Where a download has come to.
 #[derive(Debug)]
@@ -94,6 +44,7 @@ pub struct Download<E> {
     /// The keys are still to be updated, once that is possible.
     wants_key_update: bool,
     roaming: Roaming,
+    volley: Option<Volley>,
     waiting: VecDeque<E>,
     running: IdMap<StreamId, Running<E>>,
     /// The one whose body waits until there is room for it.
@@ -175,6 +126,7 @@ impl<E: Exchange> Download<E> {
             session: Session::new(Alpn::Http3),
             wants_key_update: false,
             roaming: Roaming::default(),
+            volley: None,
             waiting: exchanges.into_iter().collect(),
             running: IdMap::default(),
             held: None,
@@ -210,10 +162,20 @@ impl<E: Exchange> Download<E> {
         self
     }
 
-    /// What has become of the connection's paths, a line for each change.
+    /// Sends so many datagrams beside the requests, and ends when it is known what has become of them.
     #[must_use]
-    pub fn path_notes(&self) -> &[String] {
-        self.roaming.notes()
+    pub const fn sending_datagrams(mut self, count: u32) -> Self {
+        self.volley = Some(Volley::new(count));
+        self
+    }
+
+    /// What has become of the connection's paths, a line for each change, and of the datagrams.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let paths = self.roaming.notes().iter().cloned();
+        paths
+            .chain(self.volley.as_ref().map(Volley::note))
+            .collect()
     }
 
     /// Logs the connection.
@@ -267,7 +229,10 @@ impl<E: Exchange> Download<E> {
     /// The first thing that went wrong.
     pub fn result(&self) -> Result<(), Failure> {
         match &self.state {
-            State::Done => self.roaming.result(),
+            State::Done => {
+                self.roaming.result()?;
+                self.volley.as_ref().map_or(Ok(()), Volley::result)
+            }
             State::Failed(failure) => Err(failure.clone()),
             State::Connecting | State::Running => Err(Failure::new("interrupted")),
         }
@@ -301,7 +266,12 @@ impl<E: Exchange> Download<E> {
                 let line = self.explain(&reason);
                 self.fail(Failure::new(line));
             }
-            Event::Datagram(_) | _ => {}
+            Event::Datagram(event) => {
+                if let Some(volley) = &mut self.volley {
+                    volley.on_event(&mut self.connection, event, now);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -535,8 +505,17 @@ impl<E: Exchange> Protocol for Download<E> {
         if let Err(failure) = self.roaming.process(&mut self.connection, now) {
             self.fail(failure);
         }
+        if let Some(Err(failure)) =
+            (self.volley.as_mut()).map(|volley| volley.process(&mut self.connection, now))
+        {
+            self.fail(failure);
+        }
         self.request();
-        if self.waiting.is_empty() && self.running.is_empty() {
+        let knows_all = self
+            .volley
+            .as_ref()
+            .is_none_or(|volley| volley.is_over(now));
+        if self.waiting.is_empty() && self.running.is_empty() && knows_all {
             self.state = State::Done;
             self.connection.close(Code::NO_ERROR.value(), b"");
         }
@@ -548,7 +527,9 @@ impl<E: Exchange> Protocol for Download<E> {
         if !matches!(output, Output::Batch(_)) && self.connection.has_events() && !self.is_done() {
             return Output::Wait(Duration::ZERO);
         }
-        match (output, self.roaming.wait(now)) {
+        let volley = self.volley.as_ref().and_then(|volley| volley.wait(now));
+        let own = self.roaming.wait(now).into_iter().chain(volley).min();
+        match (output, own) {
             (Output::Wait(one), Some(other)) => Output::Wait(one.min(other)),
             (Output::Idle, Some(wait)) => Output::Wait(wait),
             (other, _) => other,

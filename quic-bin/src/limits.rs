@@ -45,6 +45,9 @@ pub const MAX_LOOPBACK_DATAGRAM: u16 = 65_507;
 /// Requests that a client may have open at a time.
 pub const SERVER_STREAMS: u64 = 1000;
 
+/// Datagrams that a client sends beside its requests.
+pub const MAX_DATAGRAMS: u32 = 1_000_000;
+
 /// How long a program that was told to end tries to tell its peers.
 pub const GOODBYE: Duration = Duration::from_secs(1);
 

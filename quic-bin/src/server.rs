@@ -33,6 +33,7 @@ pub const ALPN: &[u8] = b"h3";
 
 /// What a server does in its own way.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent switches")]
 pub struct Settings {
     /// The protocols that it speaks, most wanted first.
     pub alpn: Vec<Alpn>,
@@ -60,6 +61,8 @@ pub struct Settings {
     pub secrets: Option<ServerSecrets>,
     /// Whether sessions are in tickets sealed with those secrets, and not kept.
     pub shared_tickets: bool,
+    /// Whether datagrams of clients that speak HTTP/0.9 are returned.
+    pub echoes_datagrams: bool,
 }
 
 impl Default for Settings {
@@ -78,6 +81,7 @@ impl Default for Settings {
             early_data: true,
             secrets: None,
             shared_tickets: false,
+            echoes_datagrams: false,
         }
     }
 }
@@ -114,6 +118,7 @@ impl TryFrom<&cli::Server> for Settings {
             connections_of_address: arguments.connections_per_address,
             early_data: !arguments.no_0rtt,
             shared_tickets: arguments.shared_tickets,
+            echoes_datagrams: arguments.datagram_echo,
             ..Self::default()
         };
         if arguments.retry {
@@ -149,6 +154,7 @@ pub struct Server {
     config: Config,
     alpn: Vec<Alpn>,
     qlog: Option<QlogFiles>,
+    echoes_datagrams: bool,
     tls: tls::ServerConfig,
     site: Arc<Site>,
     termination: Termination,
@@ -248,6 +254,7 @@ impl Shared {
             config: self.settings.config(),
             alpn: self.settings.alpn.clone(),
             qlog: self.settings.qlog.clone(),
+            echoes_datagrams: self.settings.echoes_datagrams,
             tls: self.tls.clone(),
             site: Arc::clone(&self.site),
             termination: self.termination.clone(),
@@ -265,9 +272,12 @@ impl Server {
         {
             incoming.observe(observer);
         }
-        let config = config_for(incoming.remote(), &self.config);
+        let mut config = config_for(incoming.remote(), &self.config);
         // TLS tells a client with which it has no protocol in common.
         let alpn = Alpn::choose(&self.alpn, || incoming.alpn()).unwrap_or(Alpn::Http3);
+        if self.echoes_datagrams && alpn == Alpn::HqInterop {
+            config.datagrams.max_frame_size = u16::MAX;
+        }
         let service = Service::new(alpn, Arc::clone(&self.site), self.reader.requests());
         let accepted = self
             .endpoint

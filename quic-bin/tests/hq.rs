@@ -82,3 +82,30 @@ fn retry_ciphers_and_key_updates_are_a_flag_each() {
     let urls = ["--cipher", "chacha20", &server.url("/file")];
     server.client(&urls).failed("TLS");
 }
+
+#[test]
+fn datagrams_come_back_where_the_server_returns_them() {
+    let directory = Directory::new();
+    directory.write("file", "content");
+    let start = |more: &[&str]| {
+        let arguments = ["--dir", directory.text(), "--listen", "127.0.0.1:0"];
+        Server::start(&[&arguments[..], &["--alpn", "h3,hq-interop"], more].concat())
+    };
+    let server = start(&["--datagram-echo"]);
+    let url = server.url("/file");
+    let arguments = ["--alpn", "hq-interop", "--datagrams", "100", &url];
+    let outcome = server.client(&arguments);
+    assert_eq!(
+        (outcome.code, &outcome.stdout[..]),
+        (Some(0), &b"content"[..])
+    );
+    let said = "datagrams: 100 sent, 100 acknowledged, 0 lost, 100 came back\n";
+    assert_eq!(outcome.stderr, said);
+
+    let server = start(&[]);
+    let url = server.url("/file");
+    let arguments = ["--alpn", "hq-interop", "--datagrams", "100", &url];
+    let outcome = server.client(&arguments);
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.contains("takes no datagrams"), "{outcome:?}");
+}

@@ -16,8 +16,9 @@ use std::{
 use programs::{Directory, Running, Server, failing_server};
 use quic_bin::{
     certificate::{Fingerprint, Identity},
-    download::{Download, Exchange, Timing},
+    download::{Download, Timing},
     event_loop::EventLoop,
+    exchange::Exchange,
     failure::Failure,
     files::Root,
     server::{ALPN, Shared},

@@ -8,8 +8,9 @@ use std::{
 
 use quic_bin::{
     certificate::Identity,
-    download::{Download, Exchange, Timing},
+    download::{Download, Timing},
     event_loop::EventLoop,
+    exchange::Exchange,
     failure::Failure,
     pattern::Source,
     server::{ALPN, Shared},

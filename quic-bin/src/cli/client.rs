@@ -2,13 +2,15 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{CommandFactory as _, Parser, error::ErrorKind};
+use clap::{CommandFactory as _, Parser, error::ErrorKind, value_parser};
 
 use quic_transport::{Version, Versions};
 
 use super::extensions::Extensions;
 use super::values::{Cipher, Group, Upload, byte_count, timeout, version, versions};
-use crate::{alpn::Alpn, certificate::Fingerprint, roaming::Plan, url::Target};
+use crate::{
+    alpn::Alpn, certificate::Fingerprint, limits::MAX_DATAGRAMS, roaming::Plan, url::Target,
+};
 
 /// Downloads over HTTP/3, or shows what this QUIC stack can do.
 ///
@@ -74,6 +76,11 @@ pub struct Client {
     /// Move to another socket after this time, once the server has been reached from there.
     #[arg(long, value_name = "SECONDS", value_parser = timeout)]
     pub migrate_after: Option<Duration>,
+
+    /// Send N datagrams beside the requests, and tell how many were acknowledged and how many came back from a server
+    /// that returns them. Needs hq-interop: those of HTTP/3 belong to requests.
+    #[arg(long, value_name = "N", requires = "urls", value_parser = value_parser!(u32).range(1..=i64::from(MAX_DATAGRAMS)))]
+    pub datagrams: Option<u32>,
 
     /// Make the ClientHello larger than a datagram, with names of protocols that nobody speaks.
     #[arg(long, requires = "urls")]
@@ -191,6 +198,9 @@ impl Client {
         if self.alpn == Alpn::HqInterop && self.data.is_some() {
             return Err("hq-interop has no uploads (-d)".to_owned());
         }
+        if self.alpn != Alpn::HqInterop && self.datagrams.is_some() {
+            return Err("--datagrams needs --alpn hq-interop".to_owned());
+        }
         if let Some(first) = self.first_version
             && !self.quic_versions.contains(first)
         {
@@ -270,7 +280,7 @@ mod tests {
     #[test]
     fn wrong_command_lines_end_with_2() {
         let pin = "ab".repeat(32);
-        let wrong: [&[&str]; 20] = [
+        let wrong: [&[&str]; 22] = [
             &["https://a/", "--quic-versions", "v3"],
             &["https://a/", "--first-version", "1"],
             &[
@@ -295,6 +305,8 @@ mod tests {
             &["https://a/", "--timeout", "0"],
             &["--unknown"],
             &["--0rtt"],
+            &["https://a/", "--datagrams", "1"],
+            &["https://a/", "--datagrams", "0", "--alpn", "hq-interop"],
             &["--resume", "https://a/"],
             &["--0rtt", "https://a/1", "https://a/2", "-d", "x"],
         ];

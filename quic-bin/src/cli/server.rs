@@ -78,6 +78,10 @@ pub struct Server {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub connections_per_address: Option<usize>,
 
+    /// Return datagrams to clients that speak hq-interop.
+    #[arg(long)]
+    pub datagram_echo: bool,
+
     /// Write a qlog file for each connection into this directory; the variable QLOGDIR does the same.
     #[arg(long, value_name = "DIR")]
     pub qlog_dir: Option<PathBuf>,

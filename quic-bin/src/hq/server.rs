@@ -3,7 +3,9 @@
 use std::{sync::Arc, time::Instant};
 
 use quic_common::IdMap;
-use quic_transport::{Application, Connection, Event, Handle, StreamEvent, StreamId};
+use quic_transport::{
+    Application, Connection, DatagramEvent, Event, Handle, StreamEvent, StreamId,
+};
 
 use super::GIVEN_UP;
 use crate::{
@@ -19,6 +21,8 @@ pub struct Responder {
     site: Arc<Site>,
     requests: Requests,
     exchanges: IdMap<StreamId, Exchange>,
+    /// The datagram that is on its way back.
+    echo: Vec<u8>,
 }
 
 /// A request that isn't answered whole.
@@ -38,6 +42,7 @@ impl Responder {
             site,
             requests,
             exchanges: IdMap::default(),
+            echo: Vec::new(),
         }
     }
 
@@ -133,6 +138,16 @@ impl Responder {
         }
     }
 
+    /// Returns every datagram that has come. None do unless the connection's settings take them.
+    fn return_datagrams(&mut self, connection: &mut Connection) {
+        while let Some(datagram) = connection.receive_datagram() {
+            self.echo.clear();
+            self.echo.extend_from_slice(datagram);
+            // What can't be sent is as good as lost.
+            let _ = connection.send_datagram(&self.echo);
+        }
+    }
+
     fn give_up(&mut self, connection: &mut Connection, id: StreamId) {
         let _ = connection.reset(id, GIVEN_UP);
         self.exchanges.remove(&id);
@@ -142,8 +157,10 @@ impl Responder {
 impl Application for Responder {
     fn process(&mut self, connection: &mut Connection, _: Instant) {
         while let Some(event) = connection.next_event() {
-            if let Event::Stream(event) = event {
-                self.on_event(connection, event);
+            match event {
+                Event::Stream(event) => self.on_event(connection, event),
+                Event::Datagram(DatagramEvent::Readable) => self.return_datagrams(connection),
+                _ => {}
             }
         }
     }
