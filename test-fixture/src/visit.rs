@@ -46,7 +46,17 @@ impl Visit {
     /// The first visit, which is over.
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
+        Self::serving(settings, |tls| tls)
+    }
+
+    /// The first visit to a server with other TLS settings.
+    #[must_use]
+    pub fn serving(
+        settings: &Settings,
+        change: impl FnOnce(tls::ServerConfig) -> tls::ServerConfig,
+    ) -> Self {
         let mut pair = Bulks::new(settings, Link::delayed(DELAY));
+        pair.server.tls = change(pair.server.tls.clone());
         let tls = settings.client_tls();
         pair.client = client(&pair, &tls, &settings.client, 0);
         let mut visit = Self {

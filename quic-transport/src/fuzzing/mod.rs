@@ -21,6 +21,7 @@ mod received;
 mod sent;
 mod buffers;
 mod crypto;
+mod session_store;
 
 pub use buffers::{reassembly, send_buffer};
 pub use crypto::{client_hello, crypto};
@@ -30,6 +31,7 @@ pub use parameters::transport_parameters;
 pub use received::received_packets;
 pub use routing::routing;
 pub use sent::sent_packets;
+pub use session_store::session_store;
 pub use tokens::tokens;
 
 use quic_common::Reader;
@@ -116,5 +118,9 @@ mod tests {
     #[test]
     fn client_hello() {
         inputs::run("client_hello", 10_000, super::client_hello);
+    }
+    #[test]
+    fn session_store() {
+        inputs::run("session_store", 10_000, super::session_store);
     }
 }

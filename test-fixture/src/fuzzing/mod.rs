@@ -6,10 +6,16 @@
 mod datagrams;
 mod scripted;
 mod api;
+mod versions;
+mod resumption;
+mod server_sessions;
 
 pub use api::api;
 pub use datagrams::datagrams;
+pub use resumption::resumption;
 pub use scripted::{scripted_client, scripted_server};
+pub use server_sessions::server_sessions;
+pub use versions::version_information;
 
 #[cfg(test)]
 mod tests {
@@ -33,5 +39,19 @@ mod tests {
     #[test]
     fn api() {
         inputs::run("api", 100, super::api);
+    }
+    #[test]
+    fn version_information() {
+        inputs::run("version_information", 100, super::version_information);
+    }
+
+    #[test]
+    fn resumption() {
+        inputs::run("resumption", 40, super::resumption);
+    }
+
+    #[test]
+    fn server_sessions() {
+        inputs::run("server_sessions", 60, super::server_sessions);
     }
 }
