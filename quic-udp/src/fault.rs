@@ -75,6 +75,19 @@ pub(crate) fn is_refused_argument(error: &Error) -> bool {
         .is_some_and(|code| codes::REFUSED_ARGUMENT.contains(&code))
 }
 
+/// Whether the system doesn't have the call, or a sandbox keeps it from us.
+pub(crate) fn is_missing_call(error: &Error) -> bool {
+    error
+        .raw_os_error()
+        .is_some_and(|code| codes::MISSING_CALL.contains(&code))
+}
+
+/// Whether it was a datagram that couldn't be understood, not the call that failed: macOS 10.15 hands out some that are
+/// neither of IPv4 nor of IPv6. The layer below says so without a code of the system's.
+pub(crate) fn is_of_a_datagram(error: &Error) -> bool {
+    error.raw_os_error().is_none()
+}
+
 /// Whether no later call on the socket can succeed.
 pub(crate) fn is_fatal(error: &Error) -> bool {
     error
@@ -84,11 +97,12 @@ pub(crate) fn is_fatal(error: &Error) -> bool {
 
 #[cfg(unix)]
 mod codes {
-    use libc::{EAFNOSUPPORT, EBADF, EHOSTDOWN, EINVAL, EIO, ENOBUFS, ENOTSOCK};
+    use libc::{EAFNOSUPPORT, EBADF, EHOSTDOWN, EINVAL, EIO, ENOBUFS, ENOSYS, ENOTSOCK};
 
     pub(super) const NO_BUFFERS: [i32; 1] = [ENOBUFS];
     pub(super) const UNREACHABLE: [i32; 2] = [EHOSTDOWN, EAFNOSUPPORT];
     pub(super) const REFUSED_ARGUMENT: [i32; 2] = [EIO, EINVAL];
+    pub(super) const MISSING_CALL: [i32; 1] = [ENOSYS];
     pub(super) const FATAL: [i32; 2] = [EBADF, ENOTSOCK];
 }
 
@@ -99,6 +113,7 @@ mod codes {
     pub(super) const NO_BUFFERS: [i32; 1] = [10055];
     pub(super) const UNREACHABLE: [i32; 2] = [10064, 10047];
     pub(super) const REFUSED_ARGUMENT: [i32; 1] = [10022];
+    pub(super) const MISSING_CALL: [i32; 1] = [10045];
     pub(super) const FATAL: [i32; 2] = [10009, 10038];
 }
 

@@ -12,13 +12,18 @@ mod address;
 mod fault;
 mod counters;
 mod icmp;
+mod offloads;
 mod calls;
+mod probe;
+mod kernel;
 mod receive_buffer;
 mod transfer;
 mod sizing;
 mod socket;
+mod builder;
 mod shared;
 
+pub use builder::SocketBuilder;
 pub use counters::Counters;
 pub use fault::Fault;
 pub use icmp::{IcmpError, IcmpKind};

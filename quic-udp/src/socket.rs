@@ -10,10 +10,12 @@ use socket2::{Domain, SockRef, Type};
 
 use crate::{
     address::{Bound, normal_address, wildcard_for},
-    calls::Kernel,
+    calls::Calls as _,
     counters::Counters,
     icmp::IcmpError,
+    kernel::Kernel,
     limits::DEFAULT_SOCKET_BUFFER,
+    offloads::Offloads,
     receive_buffer::{Datagrams, ReceiveBuffer},
     sizing::{BufferSize, negotiate},
     transfer::{Sent, Transfer},
@@ -73,6 +75,17 @@ impl Socket {
     ///
     /// When an option without which QUIC can't do is refused.
     pub fn from_std(socket: UdpSocket) -> io::Result<Self> {
+        let size = DEFAULT_SOCKET_BUFFER;
+        Self::take_over(socket, Offloads::default(), size, size)
+    }
+
+    /// Takes over a bound socket, and asks for kernel buffers of these sizes.
+    pub(crate) fn take_over(
+        socket: UdpSocket,
+        offloads: Offloads,
+        send: usize,
+        receive: usize,
+    ) -> io::Result<Self> {
         let address = socket.local_addr()?;
         let options = SockRef::from(&socket);
         let bound = Bound {
@@ -80,10 +93,10 @@ impl Socket {
             ipv6: address.is_ipv6(),
             dual_stack: address.is_ipv6() && !options.only_v6().unwrap_or(true),
         };
-        let send_buffer = send_size(&socket, DEFAULT_SOCKET_BUFFER)?;
-        let receive_buffer = receive_size(&socket, DEFAULT_SOCKET_BUFFER)?;
+        let send_buffer = send_size(&socket, send)?;
+        let receive_buffer = receive_size(&socket, receive)?;
         Ok(Self {
-            transfer: Transfer::new(Kernel::new(socket)?, bound),
+            transfer: Transfer::new(Kernel::new(socket, offloads)?, bound),
             send_buffer,
             receive_buffer,
         })
@@ -102,6 +115,8 @@ impl Socket {
         let socket = &self.transfer.calls.socket;
         self.send_buffer = send_size(socket, send)?;
         self.receive_buffer = receive_size(socket, receive)?;
+        // The layer below may go by the size that it knew.
+        self.transfer.calls.renew()?;
         Ok((self.send_buffer, self.receive_buffer))
     }
 

@@ -5,14 +5,14 @@ mod send;
 mod receive;
 
 #[cfg(all(test, unix))]
-mod script;
+pub(crate) mod script;
 
 pub use send::Sent;
 
 use icmp_queue::IcmpQueue;
 use quic_common::MAX_BATCH_SEGMENTS;
 
-use crate::{address::Bound, calls::Calls, counters::Counters};
+use crate::{address::Bound, calls::Calls, counters::Counters, fault::is_missing_call};
 
 /// A socket's state beside the system's.
 #[derive(Debug)]
@@ -27,11 +27,22 @@ pub(crate) struct Transfer<C> {
     unmarked: u32,
     /// Failed reads in a row.
     failed_reads: u32,
+    /// The system refuses the call that sends with options: datagrams go out without.
+    sends_plainly: bool,
+    /// The system refuses the call that receives with options.
+    reads_plainly: bool,
 }
 
 impl<C: Calls> Transfer<C> {
     pub(crate) fn new(calls: C, bound: Bound) -> Self {
         let segments = calls.max_segments().clamp(1, MAX_BATCH_SEGMENTS);
+        // Known before anything has arrived, so that nothing is joined that couldn't be told apart.
+        let reads_plainly = calls
+            .receive(&mut [], &mut [])
+            .is_err_and(|error| is_missing_call(&error));
+        if reads_plainly {
+            calls.separate();
+        }
         Self {
             calls,
             bound,
@@ -40,6 +51,8 @@ impl<C: Calls> Transfer<C> {
             segments,
             unmarked: 0,
             failed_reads: 0,
+            sends_plainly: false,
+            reads_plainly,
         }
     }
 

@@ -1,11 +1,16 @@
 //! Receiving: errors that belong to some datagram, ours or a peer's, are passed over; the socket lives on.
 
-use std::io;
+use std::{
+    io::{self, IoSliceMut},
+    net::SocketAddr,
+};
+
+use quinn_udp::RecvMeta;
 
 use super::Transfer;
 use crate::{
     calls::Calls,
-    fault::is_fatal,
+    fault::{is_fatal, is_missing_call, is_of_a_datagram},
     limits::{MAX_FAILED_READS, MAX_RECEIVE_RETRIES},
     receive_buffer::{Datagrams, ReceiveBuffer},
 };
@@ -16,7 +21,7 @@ impl<C: Calls> Transfer<C> {
         buffer: &'b mut ReceiveBuffer,
     ) -> io::Result<Datagrams<'b>> {
         for _ in 0..MAX_RECEIVE_RETRIES {
-            match buffer.fill(|buffers, meta| self.calls.receive(buffers, meta)) {
+            match buffer.fill(|buffers, meta| self.read(buffers, meta)) {
                 Ok(totals) => {
                     self.failed_reads = 0;
                     self.counters.received_calls += 1;
@@ -30,6 +35,14 @@ impl<C: Calls> Transfer<C> {
                     self.failed_reads = 0;
                     return Err(error);
                 }
+                Err(error) if is_of_a_datagram(&error) => {
+                    self.failed_reads = 0;
+                    self.counters.ignored += 1;
+                }
+                Err(error) if is_missing_call(&error) && !self.reads_plainly => {
+                    self.reads_plainly = true;
+                    self.calls.separate();
+                }
                 Err(error) => {
                     self.failed_reads = self.failed_reads.saturating_add(1);
                     self.counters.failed_receives += 1;
@@ -41,6 +54,32 @@ impl<C: Calls> Transfer<C> {
             }
         }
         Ok(buffer.datagrams(self.bound.address))
+    }
+
+    fn read(&self, buffers: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> io::Result<usize> {
+        if self.reads_plainly {
+            self.read_plainly(buffers, meta)
+        } else {
+            self.calls.receive(buffers, meta)
+        }
+    }
+
+    /// One datagram, of which the system tells only whom it is from.
+    #[cold]
+    fn read_plainly(
+        &self,
+        buffers: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> io::Result<usize> {
+        let (Some(buffer), Some(meta)) = (buffers.first_mut(), meta.first_mut()) else {
+            return Ok(0);
+        };
+        let (length, remote): (usize, SocketAddr) = self.calls.receive_plain(buffer)?;
+        *meta = RecvMeta::default();
+        meta.addr = remote;
+        meta.len = length;
+        meta.stride = length;
+        Ok(1)
     }
 }
 
@@ -134,6 +173,44 @@ mod tests {
             transfer.counters.failed_receives,
             u64::from(2 * MAX_FAILED_READS + 1)
         );
+    }
+
+    /// macOS 10.15 has some. A stream of them must not look like a socket that is broken.
+    #[test]
+    fn datagrams_of_no_known_family_are_passed_over_however_many_there_are() {
+        let count = 2 * usize::try_from(MAX_FAILED_READS).unwrap();
+        let mut reads = vec![Read::Unknown; count];
+        reads.push(Read::Datagrams(1200, 1));
+        let mut transfer = transfer(Script::new().reads(&reads));
+        let mut buffer = ReceiveBuffer::new();
+        let received = loop {
+            let received = transfer.receive(&mut buffer).map(Iterator::count).unwrap();
+            if received > 0 {
+                break received;
+            }
+        };
+        assert_eq!(received, 1);
+        assert_eq!(transfer.counters.ignored, u64::try_from(count).unwrap());
+        assert_eq!(transfer.counters.failed_receives, 0);
+    }
+
+    #[test]
+    fn where_the_call_with_options_is_missing_datagrams_are_read_singly() {
+        let reads = [Read::Datagrams(1200, 1), Read::Datagrams(0, 1)];
+        let script = Script::new().reads(&reads);
+        let mut transfer = transfer(script);
+        // The sandbox comes up after the socket.
+        transfer.calls = transfer.calls.refusing_options(libc::ENOSYS);
+        let mut buffer = ReceiveBuffer::new();
+        for length in [1200, 0] {
+            let got: Vec<_> = transfer.receive(&mut buffer).unwrap().collect();
+            assert_eq!(got.len(), 1);
+            assert_eq!(got[0].payload.len(), length);
+            assert_eq!(got[0].local, Some(([0, 0, 0, 0], 4433).into()));
+        }
+        let count = transfer.receive(&mut buffer).map(Iterator::count);
+        assert_eq!(kind(count), Err(io::ErrorKind::WouldBlock));
+        assert_eq!(transfer.counters.failed_receives, 0);
     }
 
     #[test]

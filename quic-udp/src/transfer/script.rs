@@ -27,6 +27,8 @@ pub(crate) enum Read {
     Error(i32),
     /// Returns so many joined datagrams of this size.
     Datagrams(usize, usize),
+    /// Takes in a datagram whose address is of no family that anyone knows.
+    Unknown,
 }
 
 /// Calls that follow a script: sends succeed and reads find nothing once it is at its end.
@@ -38,6 +40,8 @@ pub(crate) struct Script {
     payload: Mutex<Vec<u8>>,
     icmp_errors: AtomicUsize,
     degrading: bool,
+    /// What every send and read with options fails with.
+    refusal: Option<i32>,
     max_segments: AtomicUsize,
 }
 
@@ -50,6 +54,7 @@ impl Script {
             payload: Mutex::default(),
             icmp_errors: AtomicUsize::new(0),
             degrading: false,
+            refusal: None,
             max_segments: AtomicUsize::new(64),
         }
     }
@@ -76,6 +81,12 @@ impl Script {
         self
     }
 
+    /// Every send and read with options fails with this code; plain ones follow the script.
+    pub(crate) const fn refusing_options(mut self, code: i32) -> Self {
+        self.refusal = Some(code);
+        self
+    }
+
     pub(crate) fn icmp_errors_left(&self) -> usize {
         self.icmp_errors.load(Ordering::Relaxed)
     }
@@ -98,26 +109,23 @@ impl Calls for Script {
         if self.degrading {
             self.max_segments.store(1, Ordering::Relaxed);
         }
-        let code = self.sends.lock().unwrap().pop_front();
-        match code {
-            None | Some(0) => {
-                self.payload.lock().unwrap().extend(transmit.contents);
-                Ok(())
-            }
-            Some(code) => {
-                if [libc::EIO, libc::EINVAL].contains(&code) {
-                    self.max_segments.store(1, Ordering::Relaxed);
-                }
-                Err(io::Error::from_raw_os_error(code))
-            }
+        if let Some(code) = self.refusal {
+            return Err(io::Error::from_raw_os_error(code));
         }
+        self.next_send(transmit.contents)
     }
 
     fn receive(&self, buffers: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> io::Result<usize> {
-        let read = self.reads.lock().unwrap().pop_front();
-        match read {
+        if let Some(code) = self.refusal {
+            return Err(io::Error::from_raw_os_error(code));
+        }
+        if buffers.is_empty() {
+            return Ok(0);
+        }
+        match self.next_read() {
             None => Err(io::ErrorKind::WouldBlock.into()),
             Some(Read::Error(code)) => Err(io::Error::from_raw_os_error(code)),
+            Some(Read::Unknown) => Err(io::Error::other("neither IPv4 nor IPv6")),
             Some(Read::Datagrams(stride, count)) => {
                 buffers[0][..stride * count].fill(1);
                 meta[0] = RecvMeta::default();
@@ -125,6 +133,23 @@ impl Calls for Script {
                 meta[0].len = stride * count;
                 meta[0].stride = stride;
                 Ok(1)
+            }
+        }
+    }
+
+    fn send_plain(&self, _: SocketAddr, contents: &[u8]) -> io::Result<()> {
+        self.next_send(contents)
+    }
+
+    fn receive_plain(&self, buffer: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
+        match self.next_read() {
+            Some(Read::Datagrams(length, 1)) => {
+                buffer[..length].fill(1);
+                Ok((length, SocketAddr::from(([127, 0, 0, 1], 1))))
+            }
+            Some(Read::Error(code)) => Err(io::Error::from_raw_os_error(code)),
+            Some(Read::Datagrams(..) | Read::Unknown) | None => {
+                Err(io::ErrorKind::WouldBlock.into())
             }
         }
     }
@@ -146,6 +171,30 @@ impl Calls for Script {
     fn renew(&mut self) -> io::Result<()> {
         self.max_segments.store(64, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn separate(&self) {}
+}
+
+impl Script {
+    fn next_send(&self, contents: &[u8]) -> io::Result<()> {
+        let code = self.sends.lock().unwrap().pop_front();
+        match code {
+            None | Some(0) => {
+                self.payload.lock().unwrap().extend(contents);
+                Ok(())
+            }
+            Some(code) => {
+                if [libc::EIO, libc::EINVAL].contains(&code) {
+                    self.max_segments.store(1, Ordering::Relaxed);
+                }
+                Err(io::Error::from_raw_os_error(code))
+            }
+        }
+    }
+
+    fn next_read(&self) -> Option<Read> {
+        self.reads.lock().unwrap().pop_front()
     }
 }
 

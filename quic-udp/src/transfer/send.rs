@@ -3,6 +3,9 @@
 //! A system shows that it can't segment only by failing, perhaps long after it could. A batch that fails so is sent
 //! singly at once; only if that works is it segmentation that failed, and is off from then on. The layer below draws
 //! its own conclusion from such failures (it stops marking IPv4 datagrams with ECN), and is made to forget it.
+//!
+//! Old systems refuse the option that carries the mark, and sandboxes the call that takes options at all: datagrams go
+//! out by the plainest call then, unmarked.
 
 use std::io;
 
@@ -12,7 +15,7 @@ use quinn_udp::{EcnCodepoint, Transmit};
 use super::Transfer;
 use crate::{
     calls::Calls,
-    fault::{Fault, is_refused_argument},
+    fault::{Fault, is_missing_call, is_refused_argument},
     limits::{MAX_SEND_BYTES_IPV6, MAX_SEND_RETRIES, MAX_UNMARKED},
 };
 
@@ -57,12 +60,20 @@ impl<C: Calls> Transfer<C> {
                         sent: head.length - rest.len(),
                     };
                 }
+                Err(error) if is_missing_call(&error) && !self.sends_plainly => {
+                    self.sends_plainly = true;
+                    segments = 1;
+                }
                 Err(error) if is_refused_argument(&error) => {
                     self.renew();
-                    if length <= head.segment {
+                    if length > head.segment {
+                        segments = 1;
+                    } else if self.is_sent_without_options(&transmit) {
+                        self.count(&head, length);
+                        rest = after;
+                    } else {
                         return self.lost(Fault::of(&error));
                     }
-                    segments = 1;
                 }
                 Err(error) => return self.lost(Fault::of(&error)),
             }
@@ -82,7 +93,7 @@ impl<C: Calls> Transfer<C> {
 
     /// One send, with ICMP errors that the kernel reported in its place taken out of the way.
     fn send_call(&mut self, transmit: &Transmit<'_>) -> io::Result<()> {
-        let mut result = self.calls.try_send(transmit);
+        let mut result = self.call(transmit);
         for _ in 0..MAX_SEND_RETRIES {
             match &result {
                 Err(error) if error.kind() != io::ErrorKind::WouldBlock => {}
@@ -91,12 +102,38 @@ impl<C: Calls> Transfer<C> {
             if !self.icmp.collect(&self.calls) {
                 break;
             }
-            result = self.calls.try_send(transmit);
+            result = self.call(transmit);
         }
-        if result.is_ok() && self.calls.max_segments() < self.segments {
+        if result.is_ok() && !self.sends_plainly && self.calls.max_segments() < self.segments {
             self.on_unmarked();
         }
         result
+    }
+
+    fn call(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        if self.sends_plainly {
+            self.calls
+                .send_plain(transmit.destination, transmit.contents)
+        } else {
+            self.calls.try_send(transmit)
+        }
+    }
+
+    /// Sends a datagram that was refused with its options, by the plain call. If it is always like this, no other is tried
+    /// any more. Not from an address that was asked for: its answer would come from another.
+    #[cold]
+    fn is_sent_without_options(&mut self, transmit: &Transmit<'_>) -> bool {
+        let can_try = !self.sends_plainly && transmit.src_ip.is_none();
+        let is_sent = can_try
+            && self
+                .calls
+                .send_plain(transmit.destination, transmit.contents)
+                .is_ok();
+        if is_sent {
+            self.unmarked = self.unmarked.saturating_add(1);
+            self.sends_plainly = self.unmarked >= MAX_UNMARKED;
+        }
+        is_sent
     }
 
     /// The layer below met an error and got by without an ECN mark. Bounded: perhaps it can't be otherwise.
@@ -250,10 +287,14 @@ mod tests {
         use std::net::UdpSocket;
 
         use crate::{
-            address::Bound, calls::Kernel, receive_buffer::ReceiveBuffer, transfer::Transfer,
+            address::Bound, kernel::Kernel, offloads::Offloads, receive_buffer::ReceiveBuffer,
+            transfer::Transfer,
         };
 
-        let bind = || Kernel::new(UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap();
+        let bind = || {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            Kernel::new(socket, Offloads::default()).unwrap()
+        };
         let (sender, receiver) = (bind(), bind());
         let bound = Bound {
             address: sender.socket.local_addr().unwrap(),
@@ -286,12 +327,12 @@ mod tests {
 
     #[test]
     fn segmentation_stays_on_when_single_sends_fail_too() {
-        for (second, fault) in [
-            (libc::EMSGSIZE, Fault::TooLarge),
-            (libc::EINVAL, Fault::Other(libc::EINVAL)),
-            (libc::ENOBUFS, Fault::NoBuffers),
+        for (codes, fault) in [
+            (&[libc::EINVAL, libc::EMSGSIZE][..], Fault::TooLarge),
+            (&[libc::EINVAL; 3], Fault::Other(libc::EINVAL)),
+            (&[libc::EINVAL, libc::ENOBUFS], Fault::NoBuffers),
         ] {
-            let mut transfer = transfer(Script::new().sends(&[libc::EINVAL, second]));
+            let mut transfer = transfer(Script::new().sends(codes));
             let bytes = bytes(2500);
             let batch = DatagramBatch::new(head(2500, 1000), &bytes);
             assert_eq!(transfer.send(batch), Sent::Lost(fault));
@@ -303,11 +344,64 @@ mod tests {
 
     #[test]
     fn a_refused_single_send_takes_nothing_from_later_ones() {
-        let mut transfer = transfer(Script::new().sends(&[libc::EINVAL]));
+        let mut transfer = transfer(Script::new().sends(&[libc::EINVAL, libc::EINVAL]));
         let bytes = bytes(500);
         let batch = DatagramBatch::new(head(500, 500), &bytes);
         assert_eq!(transfer.send(batch), Sent::Lost(Fault::Other(libc::EINVAL)));
         assert_eq!(transfer.counters.renewals, 1);
+    }
+
+    /// As systems do that don't know the option for the ECN mark, Android with an API level of 25 or less among them.
+    #[test]
+    fn datagrams_go_out_unmarked_where_the_mark_is_refused() {
+        let mut transfer = transfer(Script::new().refusing_options(libc::EINVAL));
+        let bytes = bytes(500);
+        let batch = DatagramBatch::new(head(500, 500), &bytes);
+        for _ in 0..2 * MAX_UNMARKED {
+            assert_eq!(transfer.send(batch), Sent::All);
+        }
+        let refused = transfer.calls.calls().len();
+        assert_eq!(refused, usize::try_from(MAX_UNMARKED).unwrap(), "bounded");
+        assert_eq!(transfer.calls.payload(), bytes.repeat(32));
+        assert_eq!(transfer.counters.sent_datagrams, 32);
+    }
+
+    #[test]
+    fn datagrams_from_an_address_that_was_asked_for_are_lost_rather_than_sent_from_another() {
+        let mut transfer = transfer(Script::new().refusing_options(libc::EINVAL));
+        let bytes = bytes(500);
+        let mut head = head(500, 500);
+        head.local = Some(SocketAddr::from(([127, 0, 0, 7], 4433)));
+        let sent = transfer.send(DatagramBatch::new(head, &bytes));
+        assert_eq!(sent, Sent::Lost(Fault::Other(libc::EINVAL)));
+        assert_eq!(transfer.calls.payload(), []);
+    }
+
+    /// As the sandboxes of 32-bit Android do, where all calls for messages are one.
+    #[test]
+    fn a_call_that_is_missing_is_asked_once_and_datagrams_go_out_singly_without_it() {
+        let mut transfer = transfer(Script::new().refusing_options(libc::ENOSYS));
+        let bytes = bytes(2500);
+        let batch = DatagramBatch::new(head(2500, 1000), &bytes);
+        for _ in 0..3 {
+            assert_eq!(transfer.send(batch), Sent::All);
+        }
+        assert_eq!(transfer.calls.calls(), [(2500, Some(1000))]);
+        assert_eq!(transfer.calls.payload(), bytes.repeat(3));
+        assert_eq!(transfer.counters.sent_calls, 9);
+        assert_eq!(transfer.counters.renewals, 0);
+    }
+
+    #[test]
+    fn a_system_without_any_call_loses_what_is_sent_and_lives_on() {
+        let mut transfer = transfer(Script::new().sends(&[libc::ENOSYS; 4]));
+        let bytes = bytes(500);
+        let batch = DatagramBatch::new(head(500, 500), &bytes);
+        let fault = Fault::Other(libc::ENOSYS);
+        for _ in 0..3 {
+            assert_eq!(transfer.send(batch), Sent::Lost(fault));
+        }
+        assert_eq!(transfer.send(batch), Sent::All);
     }
 
     #[test]
