@@ -3,30 +3,13 @@
 
 use std::time::Duration;
 
-use test_fixture::ends::{Client, Log, Server, Settings};
-use test_fixture::network::Link;
-use test_fixture::scripted::{Level, Parameters, ScriptedPeer, SeenClose, frames};
-use test_fixture::{CLIENT, Pair, SERVER};
+use test_fixture::scripted::{Level, ScriptedPeer, SeenClose, frames};
+use test_fixture::scripted_pairs::{ROUND_TRIP, ToServer, to_client, to_server};
+use test_fixture::{CLIENT, SERVER};
 
 const SECOND: Duration = Duration::from_secs(1);
-const ROUND_TRIP: Duration = Duration::from_millis(25);
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 const APPLICATION_ERROR: u64 = 12;
-
-type ToServer = Pair<ScriptedPeer, Server<Log>>;
-type ToClient = Pair<Client<Log>, ScriptedPeer>;
-
-fn link() -> Link {
-    Link::delayed(Duration::from_millis(10))
-}
-
-fn to_server() -> ToServer {
-    ToServer::scripted_client(&Settings::default(), Parameters::generous(), link())
-}
-
-fn to_client() -> ToClient {
-    ToClient::scripted_server(&Settings::default(), Parameters::generous(), link())
-}
 
 /// Three PTOs at least: the RTT's variance comes on top (RFC 9002, 6.2.1).
 fn three_ptos(pair: &mut ToServer) -> Duration {

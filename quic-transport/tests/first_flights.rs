@@ -7,43 +7,17 @@ use std::time::Duration;
 
 use quic_common::Reader;
 use quic_transport::{Direction, RetryPolicy};
-use test_fixture::ends::{ALPN, Client, Log, Server, Settings};
-use test_fixture::network::Link;
+use test_fixture::ends::{ALPN, Settings};
 use test_fixture::scripted::{
     Draft, Level, Parameters, ScriptedPeer, SeenFrame, SeenPacket, frames, parameters as ids,
     server_config,
 };
-use test_fixture::{CLIENT, Pair, SERVER};
+use test_fixture::scripted_pairs::{
+    ROUND_TRIP, ToServer, link, to_client, to_server, to_waiting_server,
+};
+use test_fixture::{CLIENT, SERVER};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// There and back again.
-const ROUND_TRIP: Duration = Duration::from_millis(25);
-
-type ToServer = Pair<ScriptedPeer, Server<Log>>;
-type ToClient = Pair<Client<Log>, ScriptedPeer>;
-
-fn link() -> Link {
-    Link::delayed(Duration::from_millis(10))
-}
-
-fn to_server() -> ToServer {
-    ToServer::scripted_client(&Settings::default(), Parameters::generous(), link())
-}
-
-fn to_client() -> ToClient {
-    ToClient::scripted_server(&Settings::default(), Parameters::generous(), link())
-}
-
-/// A server that has sent its flight and waits for the client's Finished, which the script holds back.
-fn to_waiting_server() -> ToServer {
-    let mut pair = to_server();
-    pair.client.is_automatic = false;
-    let hello = pair.client.take_crypto(Level::Initial);
-    pair.client.send(Level::Initial, &frames::crypto(0, &hello));
-    pair.run(ROUND_TRIP);
-    assert!(pair.client.is_complete(), "the whole flight is there");
-    pair
-}
 
 /// What a client and a server have sent in a handshake and a second of talk after it.
 fn conversations() -> [Vec<SeenPacket>; 2] {

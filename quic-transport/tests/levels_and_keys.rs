@@ -5,41 +5,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use quic_transport::{CloseReason, Direction, Event, StreamEvent};
-use test_fixture::ends::{Client, Log, Server, Settings};
-use test_fixture::network::{Link, Verdict};
-use test_fixture::scripted::{Level, Parameters, ScriptedPeer, SeenFrame, frames};
-use test_fixture::{CLIENT, Pair, SERVER};
+use test_fixture::network::Verdict;
+use test_fixture::scripted::{Level, ScriptedPeer, SeenFrame, frames};
+use test_fixture::scripted_pairs::{ROUND_TRIP, to_client, to_server, to_waiting_server};
+use test_fixture::{CLIENT, SERVER};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// There and back again.
-const ROUND_TRIP: Duration = Duration::from_millis(25);
 const PROTOCOL: u64 = 10;
-
-type ToServer = Pair<ScriptedPeer, Server<Log>>;
-type ToClient = Pair<Client<Log>, ScriptedPeer>;
-
-fn link() -> Link {
-    Link::delayed(Duration::from_millis(10))
-}
-
-fn to_server() -> ToServer {
-    ToServer::scripted_client(&Settings::default(), Parameters::generous(), link())
-}
-
-fn to_client() -> ToClient {
-    ToClient::scripted_server(&Settings::default(), Parameters::generous(), link())
-}
-
-/// A server that has sent its flight and waits for the client's Finished, which the script holds back.
-fn to_waiting_server() -> ToServer {
-    let mut pair = to_server();
-    pair.client.is_automatic = false;
-    let hello = pair.client.take_crypto(Level::Initial);
-    pair.client.send(Level::Initial, &frames::crypto(0, &hello));
-    pair.run(ROUND_TRIP);
-    assert!(pair.client.is_complete(), "the whole flight is there");
-    pair
-}
 
 /// RFC 9001, 4.9.2: nor are Handshake packets taken once the handshake is confirmed.
 #[test]

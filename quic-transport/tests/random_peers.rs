@@ -13,64 +13,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
 use quic_common::{Ecn, Random};
-use quic_transport::{Application, Connection, Direction, Event, StreamEvent};
 use test_fixture::ends::{Client, Server, Settings};
 use test_fixture::network::{Link, Party};
 use test_fixture::scripted::{Draft, Level, Parameters, ScriptedPeer, frames};
-use test_fixture::{CLIENT, Pair, SERVER};
+use test_fixture::{Busy, CLIENT, Pair, SERVER};
 
 const SECOND: Duration = Duration::from_secs(1);
-
-/// Reads, writes, finishes, resets and stops whatever comes along.
-#[derive(Debug, Default)]
-struct Busy {
-    steps: u64,
-}
-
-impl Application for Busy {
-    fn process(&mut self, connection: &mut Connection, _: std::time::Instant) {
-        while let Some(event) = connection.next_event() {
-            self.steps += 1;
-            let Event::Stream(event) = event else {
-                continue;
-            };
-            let mut buffer = [0; 700];
-            match event {
-                StreamEvent::Opened(id) | StreamEvent::Writable(id) => {
-                    // Some streams can't be sent on; whatever is refused changes nothing.
-                    let _outcome = match self.steps % 7 {
-                        0 => connection.reset(id, 1),
-                        1 => connection.finish(id),
-                        _ => connection.stream_send(id, &buffer).map(|_| ()),
-                    };
-                }
-                StreamEvent::Readable(id) if self.steps.is_multiple_of(9) => {
-                    let _outcome = connection.stop(id, 2);
-                }
-                StreamEvent::Readable(id) => {
-                    while connection
-                        .stream_read(id, &mut buffer)
-                        .is_ok_and(|read| read.length > 0)
-                    {}
-                }
-                StreamEvent::Available(direction) => {
-                    if let Some(id) = connection.open(direction) {
-                        connection.stream_send(id, &buffer).unwrap();
-                    }
-                }
-                StreamEvent::Finished(_)
-                | StreamEvent::Reset { .. }
-                | StreamEvent::Stopped { .. }
-                | _ => {}
-            }
-        }
-        if self.steps.is_multiple_of(3)
-            && let Some(id) = connection.open(Direction::Unidirectional)
-        {
-            connection.stream_send(id, &[1; 3000]).unwrap();
-        }
-    }
-}
 
 /// Numbers of every size, mostly small ones.
 fn number(random: &mut Random) -> u64 {

@@ -4,29 +4,11 @@
 use std::time::Duration;
 
 use quic_common::Reader;
-use test_fixture::Pair;
-use test_fixture::ends::{Client, Log, Server, Settings};
-use test_fixture::network::Link;
-use test_fixture::scripted::{Level, Parameters, ScriptedPeer, SeenFrame, frames};
+use test_fixture::scripted::{Level, SeenFrame, frames};
+use test_fixture::scripted_pairs::{ROUND_TRIP, to_client, to_server};
 
 const SECOND: Duration = Duration::from_secs(1);
-const ROUND_TRIP: Duration = Duration::from_millis(25);
 const PROTOCOL: u64 = 10;
-
-type ToServer = Pair<ScriptedPeer, Server<Log>>;
-type ToClient = Pair<Client<Log>, ScriptedPeer>;
-
-fn link() -> Link {
-    Link::delayed(Duration::from_millis(10))
-}
-
-fn to_server() -> ToServer {
-    ToServer::scripted_client(&Settings::default(), Parameters::generous(), link())
-}
-
-fn to_client() -> ToClient {
-    ToClient::scripted_server(&Settings::default(), Parameters::generous(), link())
-}
 
 /// A ClientHello in parts.
 struct Hello {

@@ -16,11 +16,14 @@ pub mod network;
 pub mod scripted;
 pub mod ends;
 mod bulk;
+mod busy;
 mod pair;
+pub mod scripted_pairs;
 pub mod visit;
 pub mod inputs;
 pub mod fuzzing;
 
 pub use allocations::{Allocations, CountingAllocator, allocations, held_bytes};
 pub use bulk::Bulk;
+pub use busy::Busy;
 pub use pair::{CLIENT, Pair, SERVER, network};
