@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
-use quic_transport::{Connection, Direction};
+use quic_common::Ecn;
+use quic_transport::{Config, Connection, Direction};
 use test_fixture::ends::{Client, Log, Server, Settings};
-use test_fixture::network::{Chance, Link, Party, Verdict};
-use test_fixture::scripted::{Level, Parameters, ScriptedPeer, frames, parameters};
+use test_fixture::network::{Chance, Link, Party, Route, Verdict};
+use test_fixture::scripted::{Draft, Level, Parameters, ScriptedPeer, frames, parameters};
 use test_fixture::{Bulk, CLIENT, Pair, SERVER};
 
 type ToServer = Pair<ScriptedPeer, Server<Log>>;
@@ -215,6 +216,76 @@ fn while_half_of_the_handshake_is_missing() {
     let (turns, _) = pair.turns(SECOND * 40);
     assert!(turns < 60, "{turns}");
     assert!(pair.client.connection.is_closed());
+}
+
+/// RFC 9000, 8.2 and 9.3: an acknowledgment that is due waits, without a turn, where the new address may get nothing more.
+/// A packet that came from the old address has asked for it, and doesn't move the connection back.
+#[test]
+fn while_an_address_in_doubt_gets_nothing_more() {
+    let mut pair = to_server(Parameters::generous());
+    pair.run(SECOND);
+    pair.client.is_automatic = false;
+    let known = pair.network.address(CLIENT);
+    let elsewhere = "198.51.100.7:5000".parse().unwrap();
+    let another_id = frames::new_connection_id(1, 0, &[1; 8], [1; 16]);
+    for (source, frames) in [(elsewhere, frames::ping()), (known, another_id)] {
+        let datagram = pair.client.seal(&Draft::new(Level::OneRtt, &frames));
+        let route = Route {
+            source,
+            destination: pair.network.address(SERVER),
+        };
+        pair.network.inject(route, Ecn::NotEct, &datagram);
+        pair.run(Duration::from_millis(1));
+        assert_eq!(server(&mut pair).remote(), elsewhere);
+    }
+    let (_, turns) = pair.turns(Duration::from_millis(50));
+    assert!(turns < 10, "{turns}");
+}
+
+/// RFC 8899, 5.1.1: the time to look for a larger MTU may come while nothing gets through.
+#[test]
+fn while_the_search_for_a_larger_datagram_has_to_wait() {
+    const SEARCH: Duration = Duration::from_mins(10);
+    let config = Config {
+        idle_timeout: SEARCH * 3,
+        ..Config::default()
+    };
+    let settings = Settings {
+        client: config.clone(),
+        server: config,
+        ..Settings::default()
+    };
+    let narrow = Link {
+        largest: 1300,
+        ..link()
+    };
+    let mut pair = Pair::<Client<Bulk>, Server<Bulk>>::new(&settings, narrow);
+    pair.handshake();
+    let Client {
+        connection,
+        application,
+    } = &mut pair.client;
+    application.request(connection, 1 << 20, 1 << 20).unwrap();
+    pair.run(SEARCH - SECOND * 2);
+    for _ in 0..40 {
+        for (from, to) in [(CLIENT, SERVER), (SERVER, CLIENT)] {
+            let lost = |_: &mut Vec<u8>, _: u64| Verdict::Drop;
+            pair.network.set_filter(from, to, Box::new(lost));
+        }
+        let Client {
+            connection,
+            application,
+        } = &mut pair.client;
+        application.request(connection, 1, 1).unwrap();
+        // For one probe timeout, so that it doesn't look as if only small datagrams got through.
+        let (turns, _) = pair.turns(Duration::from_millis(75));
+        assert!(turns < 50, "{turns}");
+        pair.network.clear_filter(CLIENT, SERVER);
+        pair.network.clear_filter(SERVER, CLIENT);
+        pair.run(Duration::from_millis(35));
+    }
+    pair.run(SECOND);
+    assert_eq!(pair.client.application.complete, 41);
 }
 
 /// RFC 9000, 10.2: three probe timeouts of closing or draining, and then nothing is left.

@@ -15,7 +15,6 @@ use super::{
 };
 use crate::{
     config::MIN_DATAGRAM,
-    limits::SMALLEST_DATAGRAM,
     path::MAXIMUM_MTU_V6,
     recovery::PacketFlags,
     transmit::Space,
@@ -108,12 +107,7 @@ impl Connection {
         Budget {
             window,
             allowance: self.path.amplification.allowance(),
-            // RFC 9000, 14.1: a datagram with an Initial has to have the size of a full one.
-            least: if self.spaces.is_settled() {
-                SMALLEST_DATAGRAM
-            } else {
-                MIN_DATAGRAM.into()
-            },
+            least: self.least_datagram(),
         }
     }
 
@@ -251,8 +245,7 @@ impl Connection {
 
     /// A probe of the path's MTU is a batch of its own.
     fn assemble_probe(&mut self, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
-        // While it is in doubt that anything arrives, sizes are not the question.
-        if !self.is_confirmed() || self.timer.count() > 0 || !self.path.is_validated {
+        if !self.may_probe_mtu() {
             return None;
         }
         let best = self.path.mtu.next_probe(now, u16::MAX)?;

@@ -8,9 +8,10 @@ use super::{
     space::SpaceState,
 };
 use crate::{
+    config::MIN_DATAGRAM,
     error::CloseReason,
     event::Event,
-    limits::HALF_OPEN_TIMEOUT,
+    limits::{HALF_OPEN_TIMEOUT, SMALLEST_DATAGRAM},
     recovery::{Expiry, TimerState},
     transmit::{SentFrame, Space},
 };
@@ -89,17 +90,16 @@ impl Connection {
         if !self.life.is_open() {
             return self.life.deadline();
         }
-        let ack = self
-            .spaces
-            .application
-            .received
-            .deadline()
-            .filter(|_| self.keys.one_rtt.is_some());
+        let may_acknowledge = self.keys.one_rtt.is_some()
+            && self.path.amplification.allowance() >= self.least_datagram();
+        let received = &self.spaces.application.received;
+        let ack = received.deadline().filter(|_| may_acknowledge);
+        let search = self.path.mtu.deadline().filter(|_| self.may_probe_mtu());
         [
             self.loss_deadline(now).map(|(at, _)| at),
             ack,
             self.pacing_deadline,
-            self.path.mtu.deadline(),
+            search,
             self.paths_deadline(),
             self.idle_deadline(),
             self.keep_alive_deadline(),
@@ -111,6 +111,23 @@ impl Connection {
         .into_iter()
         .flatten()
         .min()
+    }
+
+    /// Bytes without which no datagram is sent to an address that isn't validated: a full one, if an Initial has to fit it
+    /// (RFC 9000, 14.1).
+    #[inline]
+    pub(super) fn least_datagram(&self) -> u64 {
+        if self.spaces.is_settled() {
+            SMALLEST_DATAGRAM
+        } else {
+            MIN_DATAGRAM.into()
+        }
+    }
+
+    /// Whether it is the time to try larger datagrams: while it is in doubt that anything arrives, sizes are not the
+    /// question.
+    pub(super) fn may_probe_mtu(&self) -> bool {
+        self.is_confirmed() && self.timer.count() == 0 && self.path.is_validated
     }
 
     fn idle_deadline(&self) -> Option<Instant> {
