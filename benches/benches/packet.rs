@@ -15,7 +15,7 @@
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use test_fixture::crypto::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use test_fixture::ends::{Client, Server, Settings};
 use test_fixture::network::Link;
 use test_fixture::{Bulk, Pair};

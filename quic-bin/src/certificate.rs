@@ -7,11 +7,11 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use quic_transport::tls;
 use rcgen::{
     CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, KeyPair,
     KeyUsagePurpose, date_time_ymd,
 };
-use ring::digest::{SHA256, digest};
 use rustls_pki_types::{
     CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName,
     pem::{self, PemObject as _},
@@ -154,11 +154,7 @@ impl Fingerprint {
     /// The fingerprint of `certificate`.
     #[must_use]
     pub fn of(certificate: &[u8]) -> Self {
-        let mut bytes = [0; 32];
-        for (to, from) in bytes.iter_mut().zip(digest(&SHA256, certificate).as_ref()) {
-            *to = *from;
-        }
-        Self(bytes)
+        Self(tls::pin_of(certificate))
     }
 }
 
@@ -239,7 +235,7 @@ mod tests {
         let leaf: &CertificateDer<'_> = &identity.chain[0];
         let mut roots = RootCertStore::empty();
         roots.add(leaf.clone()).unwrap();
-        let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+        let provider = std::sync::Arc::new(quic_transport::tls::crypto_provider());
         let verifier = WebPkiServerVerifier::builder_with_provider(roots.into(), provider)
             .build()
             .unwrap();

@@ -1,6 +1,6 @@
 //! Seeds from the operating system.
 
-use ring::rand::{SecureRandom as _, SystemRandom};
+use quic_transport::tls::random_seed;
 
 use crate::failure::Failure;
 
@@ -10,9 +10,5 @@ use crate::failure::Failure;
 ///
 /// When the system has none to give.
 pub fn seed() -> Result<[u8; 32], Failure> {
-    let mut seed = [0; 32];
-    SystemRandom::new()
-        .fill(&mut seed)
-        .map_err(|_unspecified| Failure::new("the system gives no random numbers"))?;
-    Ok(seed)
+    random_seed().map_err(|error| Failure::new(error.to_string()))
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use quic_common::Ecn;
 use quic_transport::{CloseReason, Event};
-use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
+use test_fixture::crypto::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use test_fixture::ends::{ALPN, Client, Log, Settings};
 use test_fixture::network::{Arrivals, Link, Party as _, Route, Verdict};
 use test_fixture::scripted::{

@@ -31,7 +31,10 @@ impl Threads {
     fn new(retry: RetryPolicy) -> (Self, tls::ClientConfig) {
         let certificate = ed25519(&[NAME]);
         let clock = tls::WallClock::manual(WALL_CLOCK);
-        let client = tls::ClientConfig::with_roots(certificate.chain.clone(), &[ALPN]).unwrap();
+        // So that a ClientHello fits a datagram, and gets one Retry.
+        let client = tls::ClientConfig::with_roots(certificate.chain.clone(), &[ALPN])
+            .and_then(|tls| tls.key_exchange(&[tls::KeyExchange::X25519]))
+            .unwrap();
         let server = tls::ServerConfig::new(certificate.chain, certificate.key, &[ALPN]).unwrap();
         let endpoints = (0..THREADS).map(|index| {
             let mut config = EndpointConfig::new(&mut Random::from_seed([1; 32]));

@@ -206,7 +206,7 @@ mod tests {
     fn verify(certificate: &Certificate, root: &CertificateDer<'_>) -> Result<(), Error> {
         let mut roots = RootCertStore::empty();
         roots.add(root.clone().into_owned()).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(quic_transport::tls::crypto_provider());
         let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
         let verifier = builder.build().unwrap();
         let (leaf, rest) = certificate.chain.split_first().unwrap();

@@ -11,6 +11,7 @@
 pub mod layering;
 pub mod ledger;
 mod allocations;
+pub mod crypto;
 pub mod certificates;
 pub mod network;
 pub mod scripted;

@@ -5,8 +5,10 @@
 //! hands out.
 
 mod crypto;
+mod seed;
 mod suite;
 mod key_exchange;
+mod algorithms;
 mod labels;
 mod protect;
 mod schedule;
@@ -22,9 +24,11 @@ mod clock;
 mod secrets;
 mod verify;
 mod failure;
+mod given;
 mod session_store;
 mod server_sessions;
-mod config;
+mod client_config;
+mod server_config;
 mod client_hello;
 mod job;
 mod session;
@@ -33,17 +37,21 @@ mod handshake_tests;
 #[cfg(test)]
 mod vectors;
 
+pub use client_config::ClientConfig;
 pub use clock::WallClock;
-pub use config::{ClientCertificates, ClientConfig, ServerConfig};
+pub use crypto::crypto_provider;
 pub use job::HandshakeJob;
 pub use key_exchange::KeyExchange;
 pub use reset_key::ResetKey;
+pub use seed::random_seed;
+pub use server_config::{ClientCertificates, ServerConfig};
 pub use server_secrets::ServerSecrets;
 pub use server_sessions::{ServerSessions, SessionCache};
 pub use session_store::SessionStore;
 pub use suite::CipherSuite;
 pub use ticket_key::TicketKey;
 pub use token_key::TokenKey;
+pub use verify::pin_of;
 
 pub(crate) use client_hello::ClientHello;
 pub(crate) use forgeries::Forgeries;

@@ -165,7 +165,7 @@ impl OneRttKeys {
     }
 
     /// Drops the keys of the phase before, 3 PTO after [`Phase::Updated`] or [`Phase::Confirmed`] (RFC 9001, 6.5).
-    pub(crate) const fn drop_previous(&mut self) {
+    pub(crate) fn drop_previous(&mut self) {
         self.remote.drop_previous();
     }
 

@@ -98,10 +98,9 @@ impl RemotePhases {
     }
 
     /// Drops the keys of the phase before, unless the peer may still be in it.
-    pub(super) const fn drop_previous(&mut self) {
-        if self.is_answered() {
-            self.previous = None;
-        }
+    pub(super) fn drop_previous(&mut self) {
+        let is_owed = !self.is_answered();
+        self.previous = self.previous.take().filter(|_| is_owed);
     }
 
     #[inline]

@@ -5,8 +5,7 @@
 //! new one in front, and take the last one away when what was made with it has expired. The key of each purpose is
 //! derived from them.
 
-use ring::hmac;
-
+use super::crypto::hmac;
 use super::reset_key::ResetKey;
 use super::ticket_key::TicketKey;
 use super::token_key::TokenKey;

@@ -8,13 +8,14 @@ use rustls::pki_types::ServerName;
 use rustls::quic::{ClientConnection, Connection, KeyChange, ServerConnection};
 use rustls::{CommonState, HandshakeKind};
 
-use super::config::{ClientConfig, ServerConfig};
+use super::client_config::ClientConfig;
 use super::failure;
 use super::job::HandshakeJob;
 use super::one_rtt::OneRttKeys;
 use super::protect::LevelKeys;
 use super::schedule::{Secret, TrafficSecret};
 use super::secrets::SecretLog;
+use super::server_config::ServerConfig;
 use super::server_sessions::{Desk, Terms, VersionedTickets};
 use super::session_store::Memory;
 use super::suite::CipherSuite;

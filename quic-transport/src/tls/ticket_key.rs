@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use ring::rand::{SecureRandom as _, SystemRandom};
 use rustls::server::ProducesTickets;
 
+use super::seed::unpredictable;
 use super::token_key::TokenKey;
 
 /// How long a ticket is said to be good for; the secrets should be changed twice as often as that.
@@ -34,9 +34,7 @@ impl ProducesTickets for TicketKey {
     }
 
     fn encrypt(&self, plain: &[u8]) -> Option<Vec<u8>> {
-        let mut nonce = [0; 12];
-        SystemRandom::new().fill(&mut nonce).ok()?;
-        Some(self.key.seal(plain, b"", nonce))
+        Some(self.key.seal(plain, b"", unpredictable()?))
     }
 
     fn decrypt(&self, cipher: &[u8]) -> Option<Vec<u8>> {

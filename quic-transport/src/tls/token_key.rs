@@ -1,6 +1,8 @@
 //! The key that address validation tokens are sealed with,
 //! [RFC 9000, section 8.1.4](https://www.rfc-editor.org/rfc/rfc9000#section-8.1.4).
 
+use std::sync::Arc;
+
 use super::crypto::aead;
 
 /// Bytes that sealing adds: a random nonce and the tag.
@@ -11,7 +13,7 @@ pub(crate) const TOKEN_OVERHEAD: usize = aead::NONCE_LEN + 16;
 #[derive(Clone)]
 pub struct TokenKey {
     /// The first seals, all open.
-    keys: Vec<aead::LessSafeKey>,
+    keys: Arc<[aead::LessSafeKey]>,
 }
 
 impl std::fmt::Debug for TokenKey {

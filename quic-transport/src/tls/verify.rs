@@ -13,6 +13,13 @@ use std::sync::Arc;
 
 use super::crypto::digest::{SHA256, digest};
 
+/// The pin of a certificate in DER, see [`ClientConfig::with_pin`](super::ClientConfig::with_pin).
+#[must_use]
+pub fn pin_of(certificate: &[u8]) -> [u8; 32] {
+    let digest = digest(&SHA256, certificate);
+    digest.as_ref().try_into().unwrap_or_default()
+}
+
 /// The certificate isn't the one that was pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PinMismatch;
@@ -71,7 +78,7 @@ impl ServerCertVerifier for Rootless {
         let Check::Pin(pin) = self.check else {
             return Ok(ServerCertVerified::assertion());
         };
-        if digest(&SHA256, end_entity).as_ref() != pin {
+        if pin_of(end_entity) != pin {
             let mismatch = OtherError(Arc::new(PinMismatch));
             return Err(CertificateError::Other(mismatch).into());
         }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use quic_transport::tls::crypto_provider;
 use rustls::quic::{HeaderProtectionKey, KeyChange, Keys, PacketKeySet, Secrets, Version};
 use rustls::{CipherSuite, Side};
 
@@ -40,7 +41,7 @@ impl fmt::Debug for Protection {
 impl Protection {
     /// The keys that anyone can derive from the client's first destination connection ID.
     pub(super) fn initial(version: u32, cid: &[u8], side: Side) -> Self {
-        let provider = rustls::crypto::ring::default_provider();
+        let provider = crypto_provider();
         let is_initial = |suite: &&rustls::SupportedCipherSuite| {
             suite.suite() == CipherSuite::TLS13_AES_128_GCM_SHA256
         };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use quic_transport::tls::crypto_provider;
 use rustls::RootCertStore;
 use rustls_pki_types::CertificateDer;
 
@@ -16,7 +17,7 @@ use crate::certificates::Certificate;
 pub fn client_config(root: &CertificateDer<'static>, alpn: &[&[u8]]) -> rustls::ClientConfig {
     let mut roots = RootCertStore::empty();
     roots.add(root.clone()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(crypto_provider());
     let mut config = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()
@@ -34,7 +35,7 @@ pub fn client_config(root: &CertificateDer<'static>, alpn: &[&[u8]]) -> rustls::
 #[must_use]
 pub fn server_config(certificate: &Certificate, alpn: &[&[u8]]) -> rustls::ServerConfig {
     let Certificate { chain, key } = certificate.copy();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(crypto_provider());
     let mut config = rustls::ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .unwrap()

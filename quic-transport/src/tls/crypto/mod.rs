@@ -6,20 +6,29 @@
 pub(super) const HAS_FAST_MLKEM: bool = cfg!(feature = "aws-lc-rs");
 
 #[cfg(not(any(feature = "ring", feature = "aws-lc-rs")))]
-compile_error!("one of the features `ring` and `aws-lc-rs` is needed");
+compile_error!(
+    "quic-transport needs a cryptographic library: turn on its feature `ring` or `aws-lc-rs`"
+);
 
-#[cfg(not(feature = "aws-lc-rs"))]
+#[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]
 mod hybrid;
 
 #[cfg(feature = "aws-lc-rs")]
 pub(super) use {
-    aws_lc_rs::{aead, digest, hkdf, hmac},
+    aws_lc_rs::{aead, digest, hkdf, hmac, rand},
     rustls::crypto::aws_lc_rs as provider,
     rustls::crypto::aws_lc_rs::kx_group::X25519MLKEM768,
 };
-#[cfg(not(feature = "aws-lc-rs"))]
+#[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]
 pub(super) use {
     hybrid::X25519MLKEM768,
-    ring::{aead, digest, hkdf, hmac},
+    ring::{aead, digest, hkdf, hmac, rand},
     rustls::crypto::ring as provider,
 };
+
+/// What rustls is given: the cryptographic library that this crate was built with. For a configuration that is made by
+/// hand, see [`ClientConfig::from_rustls`](super::ClientConfig::from_rustls).
+#[must_use]
+pub fn crypto_provider() -> rustls::crypto::CryptoProvider {
+    provider::default_provider()
+}

@@ -14,10 +14,9 @@ use rcgen::{PKCS_ECDSA_P256_SHA256, PKCS_ED25519, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{KeyLog, RootCertStore};
 
-use super::crypto::digest::{SHA256, digest};
 use super::{
-    CipherSuite, ClientConfig, ClientHello, LevelKeys, NewKeys, OneRttKeys, Phase, ServerConfig,
-    Session, TAG_LENGTH, Terms, WallClock,
+    CipherSuite, ClientConfig, ClientHello, KeyExchange, LevelKeys, NewKeys, OneRttKeys, Phase,
+    ServerConfig, Session, TAG_LENGTH, Terms, WallClock, pin_of,
 };
 use crate::error::{ApiError, Error};
 use crate::wire::{Level, Side, TransportErrorCode, Version};
@@ -91,10 +90,7 @@ impl Identity {
     }
 
     fn pin(&self) -> [u8; 32] {
-        digest(&SHA256, &self.certificate)
-            .as_ref()
-            .try_into()
-            .unwrap()
+        pin_of(&self.certificate)
     }
 
     fn pinning_client(&self) -> ClientConfig {
@@ -226,7 +222,7 @@ impl Pair {
             assert_eq!(session.alpn(), Some(&b"h3"[..]));
             assert_eq!(session.suite(), Some(suite));
             assert_eq!(session.cipher_suite(), suite.name());
-            assert_eq!(session.key_exchange_group(), "X25519");
+            assert_eq!(session.key_exchange_group(), KeyExchange::DEFAULT[0].name());
         }
         let (client, server) = (&self.client.session, &self.server.session);
         assert_eq!(client.peer_transport_parameters(), Some(SERVER_PARAMETERS));
