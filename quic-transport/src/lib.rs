@@ -127,7 +127,8 @@ pub use congestion::CongestionControl;
 pub use connection::{Connection, Output};
 pub use datagram::{DatagramEvent, DatagramId, DatagramSettings, DatagramStats, WhenFull};
 pub use endpoint::{
-    Application, Endpoint, EndpointConfig, EndpointStats, Foreign, Handle, Incoming, RetryPolicy,
+    Admission, Application, Endpoint, EndpointConfig, EndpointStats, Foreign, Handle, Incoming,
+    RetryPolicy,
 };
 pub use error::{ApiError, CloseReason, DatagramError, Error, StreamError};
 pub use event::{Event, PathEvent, PathNews};

@@ -157,6 +157,9 @@ pub(crate) const CONNECTIONS_OF_ADDRESS: usize = 16_384;
 /// Bytes that the connections of an endpoint may make it hold.
 pub(crate) const ENDPOINT_MEMORY: u64 = 1 << 30;
 
+/// An endpoint tells others what it holds in steps that, for all of them together, are this part of the budget.
+pub(crate) const MEMORY_STEPS: u64 = 64;
+
 /// What a connection counts as at least, streams and their windows apart.
 pub(crate) const CONNECTION_MEMORY: u64 = 32 << 10;
 

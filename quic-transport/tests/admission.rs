@@ -5,7 +5,7 @@ mod knocking;
 
 use quic_common::{BatchBuffer, Datagram, Ecn, Random};
 use quic_transport::{
-    CloseReason, Endpoint, EndpointConfig, Event, RetryPolicy, TransportErrorCode, tls,
+    Admission, CloseReason, Endpoint, EndpointConfig, Event, RetryPolicy, TransportErrorCode, tls,
 };
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -260,6 +260,76 @@ fn a_memory_that_fills_stops_windows() {
     assert!(free > 4 << 20, "{free}: a quarter of a window of 24 MiB");
     let full = most_of(1 << 19);
     assert!(full <= (1 << 20) * 3 / 8 + (32 << 10), "{full}");
+}
+
+/// Endpoints of a server on several threads: a client finds no more room at another one.
+#[test]
+fn endpoints_count_handshakes_together() {
+    let admission = Admission::default();
+    let mut benches = [(); 2].map(|()| Bench::with(|config| config.admission = admission.clone()));
+    let now = benches[0].now;
+    for index in 0..BEFORE_RETRY {
+        let bench = &mut benches[usize::from(index % 2 == 0)];
+        bench.input(client_address(index), first_datagram(index, now));
+    }
+    let [one, other] = &mut benches;
+    let retries = |bench: &Bench| bench.endpoint.stats().retries;
+    assert_eq!((retries(one), retries(other)), (0, 0), "at the limit");
+    for (index, bench) in (2000..).zip([&mut *one, &mut *other]) {
+        bench.input(client_address(index), first_datagram(index, now));
+        assert_eq!(retries(bench), 1, "beyond it");
+    }
+    // Whoever is gone leaves room for the others.
+    *one = Bench::with(|config| config.admission = admission.clone());
+    other.input(client_address(3000), first_datagram(3000, now));
+    assert_eq!(retries(other), 1);
+}
+
+#[test]
+fn endpoints_count_the_connections_of_an_address_together() {
+    let from = |port: u16| SocketAddr::from(([203, 0, 113, 9], 20_000 + port));
+    let admission = Admission::default();
+    let [mut one, mut other] = [(); 2].map(|()| {
+        Bench::with(|config| {
+            config.admission = admission.clone();
+            config.connections_of_address = 3;
+        })
+    });
+    let mut clients: Vec<_> = (0..5).map(|index| client(index, one.now)).collect();
+    assert!(talk(&mut one, &mut clients[0], from(0)));
+    assert!(talk(&mut one, &mut clients[1], from(1)));
+    assert!(talk(&mut other, &mut clients[2], from(2)));
+    assert!(!talk(&mut other, &mut clients[3], from(3)), "a fourth");
+    drop(one);
+    assert!(talk(&mut other, &mut clients[4], from(4)), "there is room");
+}
+
+#[test]
+fn endpoints_have_one_memory() {
+    let each = (1 << 20) * 3 / 8 + (32 << 10);
+    let admission = Admission::default();
+    let [mut one, mut other] = [(); 2].map(|()| {
+        Bench::with(|config| {
+            config.admission = admission.clone();
+            config.memory = each * 10;
+        })
+    });
+    let admitted = |bench: &mut Bench, index: u64| {
+        let datagram = first_datagram(index, bench.now);
+        bench.input(client_address(index), datagram);
+        let count = bench.accept();
+        // At the end of the wake-up the others are told.
+        bench.output();
+        count
+    };
+    let at_one: usize = (0..4).map(|index| admitted(&mut one, index)).sum();
+    let at_other: usize = (4..12).map(|index| admitted(&mut other, index)).sum();
+    assert_eq!((at_one, at_other), (4, 6));
+    assert_eq!(admitted(&mut one, 12), 0);
+    other.now += SECOND * 20;
+    other.output();
+    assert!(other.endpoint.is_empty());
+    assert_eq!(admitted(&mut one, 13), 1);
 }
 
 /// A client that answers a Retry, and is to answer another, is refused instead.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use quic_common::Datagram;
 
 use super::{
-    Application, Endpoint, Entry, Handle, Incoming, RetryPolicy, half_open::Load,
+    Application, Endpoint, Entry, Handle, Incoming, RetryPolicy, admission::Load,
     incoming::Introduction, stateless::ReplyPath,
 };
 use crate::{
@@ -28,7 +28,7 @@ impl<A: Application> Endpoint<A> {
     /// The next client whose ClientHello is complete.
     #[must_use]
     pub fn next_incoming(&mut self) -> Option<Incoming> {
-        self.knocking.take_ready(&mut self.half_open)
+        self.knocking.take_ready(&self.config.admission)
     }
 
     /// Makes the connection and processes what the client has sent so far.
@@ -107,7 +107,7 @@ impl<A: Application> Endpoint<A> {
         };
         self.router.add_cid(incoming.dcid, handle);
         self.stats.accepted += 1;
-        self.half_open.enter(incoming.path.remote.ip());
+        self.config.admission.begin(incoming.path.remote.ip());
         self.memory = self.memory.saturating_add(memory);
         for mut kept in incoming.datagrams {
             let datagram = Datagram {
@@ -163,11 +163,12 @@ impl<A: Application> Endpoint<A> {
         }
         let Self {
             knocking,
-            half_open,
+            config,
             early,
             ..
         } = self;
-        if !knocking.on_datagram(&header.dcid, datagram, half_open) {
+        let admission = &config.admission;
+        if !knocking.on_datagram(&header.dcid, datagram, admission) {
             self.stats.dropped += 1;
             return;
         }
@@ -178,7 +179,7 @@ impl<A: Application> Endpoint<A> {
                 ecn: kept.ecn,
                 payload: &mut kept.payload,
             };
-            knocking.on_datagram(&header.dcid, &datagram, half_open);
+            knocking.on_datagram(&header.dcid, &datagram, admission);
         }
     }
 
@@ -191,12 +192,13 @@ impl<A: Application> Endpoint<A> {
     ) {
         let Self {
             knocking,
-            half_open,
+            config,
             early,
             ..
         } = self;
+        let admission = &config.admission;
         let is_kept = if knocking.contains(&header.dcid) {
-            knocking.on_datagram(&header.dcid, datagram, half_open)
+            knocking.on_datagram(&header.dcid, datagram, admission)
         } else {
             header.dcid.len() >= MIN_CLIENT_DCID && early.keep(header.dcid, datagram, now)
         };
@@ -213,13 +215,15 @@ impl<A: Application> Endpoint<A> {
         datagram: &Datagram<'_>,
         now: Instant,
     ) -> bool {
-        let load = self.half_open.load(path.remote.ip());
+        let admission = &self.config.admission;
+        let load = admission.load(path.remote.ip());
         if load == Load::Full {
             self.stats.dropped += 1;
             return false;
         }
-        let guests = self.guests.of(path.remote.ip());
-        if self.memory() >= self.config.memory || guests >= self.config.connections_of_address {
+        let connections = admission.connections_of(path.remote.ip());
+        let memory = self.memory_of_others().saturating_add(self.memory());
+        if memory >= self.config.memory || connections >= self.config.connections_of_address {
             let code = TransportErrorCode::CONNECTION_REFUSED;
             self.stats.refused += 1;
             self.replies
@@ -261,7 +265,7 @@ impl<A: Application> Endpoint<A> {
             token,
         };
         let incoming = Incoming::new(&introduction, now);
-        self.knocking.insert(incoming, &mut self.half_open);
+        self.knocking.insert(incoming, &self.config.admission);
         true
     }
 

@@ -7,7 +7,7 @@ use std::{collections::VecDeque, time::Instant};
 
 use quic_common::{Datagram, KeyedHasher, KeyedMap};
 
-use super::{HalfOpen, Incoming, incoming::Progress};
+use super::{Admission, Incoming, incoming::Progress};
 use crate::{limits::HALF_OPEN_TIMEOUT, wire::ConnectionId};
 
 /// See the module.
@@ -39,8 +39,8 @@ impl Knocking {
     }
 
     /// Takes a new one in.
-    pub(super) fn insert(&mut self, incoming: Incoming, half_open: &mut HalfOpen) {
-        half_open.enter(incoming.path.remote.ip());
+    pub(super) fn insert(&mut self, incoming: Incoming, admission: &Admission) {
+        admission.begin(incoming.path.remote.ip());
         self.arrivals.push_back((incoming.since, incoming.dcid));
         self.clients.insert(incoming.dcid, Box::new(incoming));
         if self.arrivals.len() > 2 * self.clients.len() + 64 {
@@ -55,7 +55,7 @@ impl Knocking {
         &mut self,
         dcid: &ConnectionId,
         datagram: &Datagram<'_>,
-        half_open: &mut HalfOpen,
+        admission: &Admission,
     ) -> bool {
         let Some(incoming) = self
             .clients
@@ -71,27 +71,27 @@ impl Knocking {
                 true
             }
             Progress::Drop => {
-                self.remove(*dcid, half_open);
+                self.remove(*dcid, admission);
                 false
             }
         }
     }
 
     /// Takes the first one whose ClientHello is whole.
-    pub(super) fn take_ready(&mut self, half_open: &mut HalfOpen) -> Option<Incoming> {
+    pub(super) fn take_ready(&mut self, admission: &Admission) -> Option<Incoming> {
         let dcid = self.ready.pop_front()?;
-        self.remove(dcid, half_open).map(|incoming| *incoming)
+        self.remove(dcid, admission).map(|incoming| *incoming)
     }
 
     /// Forgets those whose ClientHello isn't whole in time, and says when to look again.
-    pub(super) fn expire(&mut self, now: Instant, half_open: &mut HalfOpen) -> Option<Instant> {
+    pub(super) fn expire(&mut self, now: Instant, admission: &Admission) -> Option<Instant> {
         while let Some((since, dcid)) = self.arrivals.front().copied() {
             if is_waiting(&self.clients, since, &dcid) {
                 let end = since.checked_add(HALF_OPEN_TIMEOUT)?;
                 if now < end {
                     return Some(end);
                 }
-                self.remove(dcid, half_open);
+                self.remove(dcid, admission);
             }
             self.arrivals.pop_front();
         }
@@ -99,10 +99,16 @@ impl Knocking {
         None
     }
 
+    /// None of them counts any more.
+    pub(super) fn leave(&self, admission: &Admission) {
+        let clients = self.clients.values();
+        clients.for_each(|incoming| admission.give_up(incoming.path.remote.ip()));
+    }
+
     /// Forgets one, and the room that a crowd took once it is gone.
-    fn remove(&mut self, dcid: ConnectionId, half_open: &mut HalfOpen) -> Option<Box<Incoming>> {
+    fn remove(&mut self, dcid: ConnectionId, admission: &Admission) -> Option<Box<Incoming>> {
         let incoming = self.clients.remove(&dcid)?;
-        half_open.leave(incoming.path.remote.ip());
+        admission.give_up(incoming.path.remote.ip());
         super::shrink(&mut self.clients);
         if self.ready.is_empty() {
             self.ready.shrink_to(64);

@@ -7,8 +7,7 @@
 mod router;
 mod deadlines;
 mod stateless;
-mod half_open;
-mod guests;
+mod admission;
 mod incoming;
 mod knocking;
 mod foreign;
@@ -21,15 +20,15 @@ use std::{collections::VecDeque, hash::Hash, net::IpAddr, time::Instant};
 
 use quic_common::{KeyedHasher, KeyedMap, Random, Share};
 
+pub use self::{admission::Admission, foreign::Foreign, incoming::Incoming, router::Handle};
 use self::{
-    deadlines::Deadlines, early::EarlyArrivals, foreign::Strangers, guests::Guests,
-    half_open::HalfOpen, knocking::Knocking, router::Router, stateless::Replies,
+    deadlines::Deadlines, early::EarlyArrivals, foreign::Strangers, knocking::Knocking,
+    router::Router, stateless::Replies,
 };
-pub use self::{foreign::Foreign, incoming::Incoming, router::Handle};
 use crate::{
     cid::CidGenerator,
     connection::Connection,
-    limits::{CONNECTIONS_OF_ADDRESS, ENDPOINT_MEMORY, INCOMING_BYTES},
+    limits::{CONNECTIONS_OF_ADDRESS, ENDPOINT_MEMORY, INCOMING_BYTES, MEMORY_STEPS},
     tls::{ResetKey, ServerSecrets, TokenKey, WallClock},
     used_tokens::UsedTokens,
     wire::{ConnectionId, ResetToken, Versions, wide},
@@ -87,10 +86,13 @@ pub struct EndpointConfig {
     pub token_key: TokenKey,
     /// Bytes that all connections may make the endpoint hold: what is held, and a quarter at least of what their
     /// windows let the peers send. When three quarters of it are taken, windows stop growing; when all of it is, new
-    /// clients are refused.
+    /// clients are refused. What other endpoints with the same [`admission`](Self::admission) hold counts as well.
     pub memory: u64,
-    /// Connections that one address (one /64 network of IPv6) may have; more of its clients are refused.
+    /// Connections that one address (one /64 network of IPv6) may have, with those of other endpoints; more of its clients
+    /// are refused.
     pub connections_of_address: usize,
+    /// What is counted of clients, and compared with the limits. To be shared by the endpoints of a server.
+    pub admission: Admission,
     /// The tokens of NEW_TOKEN that have been used: each is good once. To be shared by endpoints that share the key.
     pub used_tokens: UsedTokens,
     /// Whether clients are given a token that spares them a Retry next time (RFC 9000, 8.1.3).
@@ -114,6 +116,7 @@ impl EndpointConfig {
             token_key: TokenKey::new(random.array()),
             memory: ENDPOINT_MEMORY,
             connections_of_address: CONNECTIONS_OF_ADDRESS,
+            admission: Admission::default(),
             used_tokens: UsedTokens::default(),
             new_tokens: true,
             grease: true,
@@ -144,7 +147,7 @@ struct Entry<A> {
     original: ConnectionId,
     scheduled: Option<Instant>,
     is_queued: bool,
-    /// The address that the connection counts for: among handshakes at first, and then among guests.
+    /// The address that the connection counts for: among handshakes at first, and then among connections.
     address: IpAddr,
     is_half_open: bool,
     /// What it counts for in [`Endpoint::memory`].
@@ -170,10 +173,12 @@ pub struct Endpoint<A> {
     queue: VecDeque<Handle>,
     replies: Replies,
     strangers: Strangers,
-    half_open: HalfOpen,
-    guests: Guests,
     /// What all connections hold and may be made to hold, in bytes.
     memory: u64,
+    /// What the other endpoints know of that.
+    told_memory: u64,
+    /// How much of it they needn't know.
+    memory_step: u64,
     random: Random,
     stats: EndpointStats,
 }
@@ -184,19 +189,21 @@ impl<A: Application> Endpoint<A> {
     pub fn new(config: EndpointConfig, mut random: Random) -> Self {
         let router = Router::new(&mut random);
         let hasher = KeyedHasher::new(&mut random);
+        config.admission.join(hasher.clone());
+        let memory_step = config.memory / MEMORY_STEPS / u64::from(config.share.of());
         Self {
             config,
             router,
-            knocking: Knocking::new(hasher.clone()),
-            guests: Guests::new(hasher.clone()),
+            knocking: Knocking::new(hasher),
             early: EarlyArrivals::default(),
             deadlines: Deadlines::default(),
             last: None,
             queue: VecDeque::new(),
             replies: Replies::default(),
             strangers: Strangers::default(),
-            half_open: HalfOpen::new(hasher),
             memory: 0,
+            told_memory: 0,
+            memory_step,
             random,
             stats: EndpointStats::default(),
         }
@@ -248,9 +255,25 @@ impl<A: Application> Endpoint<A> {
         self.memory.saturating_add(knocking)
     }
 
+    /// What other endpoints hold, as far as they have told.
+    fn memory_of_others(&self) -> u64 {
+        let all = self.config.admission.memory();
+        all.saturating_sub(self.told_memory)
+    }
+
     /// Whether windows may still grow.
-    const fn has_spare_memory(&self) -> bool {
-        self.memory < self.config.memory - self.config.memory / 4
+    fn has_spare_memory(&self) -> bool {
+        let all = self.memory_of_others().saturating_add(self.memory);
+        all < self.config.memory - self.config.memory / 4
+    }
+
+    /// Tells the other endpoints what this one holds, when that has changed enough to matter to them.
+    fn tell_memory(&mut self) {
+        let held = self.memory();
+        if held.abs_diff(self.told_memory) > self.memory_step {
+            self.config.admission.tell_memory(self.told_memory, held);
+            self.told_memory = held;
+        }
     }
 
     fn enqueue(&mut self, handle: Handle) {
@@ -260,6 +283,22 @@ impl<A: Application> Endpoint<A> {
         if !entry.is_queued {
             entry.is_queued = true;
             self.queue.push_back(handle);
+        }
+    }
+}
+
+/// What an endpoint counted for is free for the others.
+impl<A> Drop for Endpoint<A> {
+    fn drop(&mut self) {
+        let admission = &self.config.admission;
+        admission.tell_memory(self.told_memory, 0);
+        self.knocking.leave(admission);
+        for (_, entry) in self.router.iter_mut() {
+            if entry.is_half_open {
+                admission.give_up(entry.address);
+            } else {
+                admission.leave(entry.address);
+            }
         }
     }
 }

@@ -48,7 +48,8 @@ impl<A: Application> Endpoint<A> {
                 return Step::Send(head);
             }
         }
-        let knocking = self.knocking.expire(now, &mut self.half_open);
+        let knocking = self.knocking.expire(now, &self.config.admission);
+        self.tell_memory();
         Step::Wait(
             [self.deadlines.next(), knocking]
                 .into_iter()
@@ -85,8 +86,7 @@ impl<A: Application> Endpoint<A> {
         // What the step itself brought about, such as a timeout: the application may have an answer to it.
         let has_more = was_told && entry.connection.has_events();
         if !entry.connection.is_handshaking() && std::mem::take(&mut entry.is_half_open) {
-            self.half_open.leave(entry.address);
-            self.guests.enter(entry.address);
+            self.config.admission.complete(entry.address);
         }
         let wants_token = entry.connection.wants_token();
         let before = std::mem::replace(&mut entry.memory, entry.connection.memory());
@@ -168,9 +168,9 @@ impl<A: Application> Endpoint<A> {
             return;
         };
         if entry.is_half_open {
-            self.half_open.leave(entry.address);
+            self.config.admission.give_up(entry.address);
         } else {
-            self.guests.leave(entry.address);
+            self.config.admission.leave(entry.address);
         }
         self.memory = self.memory.saturating_sub(entry.memory);
         self.router
