@@ -46,6 +46,8 @@ pub struct Download<E> {
     roaming: Roaming,
     volley: Option<Volley>,
     waiting: VecDeque<E>,
+    /// Requests that were made too early for the server, to be made again once the handshake is complete.
+    too_early: Vec<E>,
     running: IdMap<StreamId, Running<E>>,
     /// The one whose body waits until there is room for it.
     held: Option<StreamId>,
@@ -73,6 +75,8 @@ pub struct Timing {
 struct Running<E> {
     exchange: E,
     upload: Option<Body>,
+    /// It was made in early data.
+    is_early: bool,
 }
 
 impl<E: Exchange> Download<E> {
@@ -128,6 +132,7 @@ impl<E: Exchange> Download<E> {
             roaming: Roaming::default(),
             volley: None,
             waiting: exchanges.into_iter().collect(),
+            too_early: Vec::new(),
             running: IdMap::default(),
             held: None,
             keep_alive: config.keep_alive,
@@ -298,6 +303,9 @@ impl<E: Exchange> Download<E> {
 
     /// Makes as many requests as the server allows.
     fn request(&mut self) {
+        if !self.connection.is_handshaking() {
+            self.waiting.extend(self.too_early.drain(..));
+        }
         while let Some(index) = self.next_to_request() {
             let Some(exchange) = self.waiting.get(index) else {
                 return;
@@ -324,8 +332,12 @@ impl<E: Exchange> Download<E> {
             ) {
                 Ok(id) => {
                     if let Some(mut exchange) = self.waiting.remove(index) {
-                        let upload = exchange.take_upload();
-                        self.running.insert(id, Running { exchange, upload });
+                        let running = Running {
+                            upload: exchange.take_upload(),
+                            exchange,
+                            is_early: self.connection.is_handshaking(),
+                        };
+                        self.running.insert(id, running);
                         self.upload(id);
                     }
                 }
@@ -376,9 +388,7 @@ impl<E: Exchange> Download<E> {
                     .value("content-length")
                     .and_then(|value| std::str::from_utf8(value).ok()?.parse().ok());
                 self.session.recycle(fields);
-                if let Some(running) = self.running.get_mut(&id) {
-                    running.exchange.on_response(status, length);
-                }
+                self.on_response(id, status, length);
             }
             ClientEvent::Data { id } => self.on_data(id, now)?,
             ClientEvent::Finished { id } => self.on_finished(id, now)?,
@@ -403,6 +413,20 @@ impl<E: Exchange> Download<E> {
             _ => {}
         }
         Ok(())
+    }
+
+    fn on_response(&mut self, id: StreamId, status: u16, length: Option<u64>) {
+        let Some(running) = self.running.get_mut(&id) else {
+            return;
+        };
+        // RFC 8470, 5.2: the server wouldn't risk a replay, and is asked again without one.
+        if status == TOO_EARLY && running.is_early {
+            self.session.cancel(&mut self.connection, id);
+            let again = self.running.remove(&id).map(|running| running.exchange);
+            self.too_early.extend(again);
+        } else {
+            running.exchange.on_response(status, length);
+        }
     }
 
     fn broken(&self, id: StreamId, what: &str) -> Failure {
@@ -467,6 +491,9 @@ impl<E: Exchange> Download<E> {
     }
 }
 
+/// The status of a request that the server wants to be made anew after the handshake.
+const TOO_EARLY: u16 = 425;
+
 /// Seconds, to the millisecond.
 fn rounded(time: Duration) -> f64 {
     (time.as_secs_f64() * 1000.0).round() / 1000.0
@@ -515,7 +542,9 @@ impl<E: Exchange> Protocol for Download<E> {
             .volley
             .as_ref()
             .is_none_or(|volley| volley.is_over(now));
-        if self.waiting.is_empty() && self.running.is_empty() && knows_all {
+        let is_answered =
+            self.waiting.is_empty() && self.running.is_empty() && self.too_early.is_empty();
+        if is_answered && knows_all {
             self.state = State::Done;
             self.connection.close(Code::NO_ERROR.value(), b"");
         }

@@ -24,6 +24,7 @@ pub mod alpn;
 pub mod cli;
 pub mod random;
 pub mod signals;
+pub mod secrets;
 pub mod pipe;
 pub mod file_body;
 pub mod reader;

@@ -1,14 +1,11 @@
 //! `quic-server` from its command line on: what it serves, where it listens, and what it says about itself.
 
 use std::{
-    fs,
     io::{self, Write as _},
     net::SocketAddr,
-    path::Path,
     time::SystemTime,
 };
 
-use quic_transport::tls::ServerSecrets;
 use quic_udp::Socket;
 
 use crate::{
@@ -16,6 +13,7 @@ use crate::{
     cli,
     failure::Failure,
     files::Root,
+    secrets::Secrets,
     server::{Settings, Shared},
     signals::Termination,
     site::Site,
@@ -48,12 +46,18 @@ pub fn run(arguments: &cli::Server) -> Result<(), Failure> {
         .map(bind)
         .collect::<Result<_, _>>()?;
     let mut settings = Settings::try_from(arguments)?;
-    settings.secrets = arguments.secrets.as_deref().map(secrets).transpose()?;
+    settings.secrets = arguments
+        .secrets
+        .as_deref()
+        .map(Secrets::load)
+        .transpose()?;
+    let secrets = settings.secrets.clone();
     settings.preferred = others.iter().filter_map(address_of).collect();
     let preferred = settings.preferred.clone();
     let shared = Shared::with_settings(identity, site, settings, termination.clone())?;
     termination
         .on_signals()
+        .and_then(|()| secrets.map_or(Ok(()), |secrets| secrets.reload_on_signals(&termination)))
         .map_err(|error| Failure::new(format!("can't watch for signals: {error}")))?;
 
     let is_self_signed = arguments.identity_files().is_none();
@@ -66,13 +70,6 @@ pub fn run(arguments: &cli::Server) -> Result<(), Failure> {
         arguments.test_resources,
     ));
     threads::serve(&shared, sockets, others)
-}
-
-/// Reads the secrets that a server shares with others.
-fn secrets(file: &Path) -> Result<ServerSecrets, Failure> {
-    let text = fs::read_to_string(file).map_err(|error| Failure::with_file(file, &error))?;
-    ServerSecrets::parse(&text)
-        .map_err(|(line, what)| Failure::with_file(file, &format!("line {line}: {what}")))
 }
 
 /// Says where the server is, what it shows, and how to try it.

@@ -19,6 +19,8 @@ pub struct Responder {
     requests: Requests,
     session: ServerSession,
     exchanges: IdMap<StreamId, Exchange>,
+    /// Requests that come before the handshake is complete are to be made again (RFC 8470, 5.2).
+    refuses_early: bool,
 }
 
 /// A request that isn't answered whole.
@@ -39,7 +41,15 @@ impl Responder {
             requests,
             session: ServerSession::new(),
             exchanges: IdMap::default(),
+            refuses_early: false,
         }
+    }
+
+    /// Answers no request before the handshake is complete, but asks for it to be made again.
+    #[must_use]
+    pub const fn refusing_early_requests(mut self) -> Self {
+        self.refuses_early = true;
+        self
     }
 
     fn on_event(&mut self, connection: &mut Connection, event: ServerEvent) {
@@ -63,6 +73,9 @@ impl Responder {
             .path()
             .and_then(|path| std::str::from_utf8(path).ok());
         match (method, path) {
+            _ if self.refuses_early && connection.is_handshaking() => {
+                self.answer(connection, id, Page::refusal(425), true);
+            }
             (b"GET" | b"HEAD", Some(path)) => {
                 let page = self.site.get(path);
                 let has_body = method == b"GET";

@@ -6,9 +6,9 @@ use mio::Waker;
 use quic_common::{BatchBuffer, BatchHead, Random};
 use quic_http3::Code;
 use quic_transport::{
-    Config, Endpoint, EndpointConfig, Incoming, Output as Step, RetryPolicy, Side, UsedTokens,
-    Versions,
-    tls::{self, CipherSuite, KeyExchange, ResetKey, ServerSecrets, TokenKey},
+    Admission, Config, Endpoint, EndpointConfig, Incoming, Output as Step, RetryPolicy, Side,
+    UsedTokens, Versions,
+    tls::{self, CipherSuite, KeyExchange, ResetKey, TokenKey},
 };
 use quic_udp::{Datagrams, Fault};
 
@@ -23,6 +23,7 @@ use crate::{
     qlog_files::QlogFiles,
     random,
     reader::Reader,
+    secrets::Secrets,
     service::Service,
     signals::Termination,
     site::Site,
@@ -57,8 +58,10 @@ pub struct Settings {
     pub key_exchange: Vec<KeyExchange>,
     /// Whether it takes requests that come in 0-RTT packets.
     pub early_data: bool,
+    /// Whether those are to be made again after the handshake.
+    pub refuses_early: bool,
     /// What it has in common with other servers, or with itself before a restart.
-    pub secrets: Option<ServerSecrets>,
+    pub secrets: Option<Secrets>,
     /// Whether sessions are in tickets sealed with those secrets, and not kept.
     pub shared_tickets: bool,
     /// Whether datagrams of clients that speak HTTP/0.9 are returned.
@@ -79,6 +82,7 @@ impl Default for Settings {
             connections_of_address: None,
             key_exchange: KeyExchange::DEFAULT.to_vec(),
             early_data: true,
+            refuses_early: false,
             secrets: None,
             shared_tickets: false,
             echoes_datagrams: false,
@@ -117,6 +121,7 @@ impl TryFrom<&cli::Server> for Settings {
             extensions: arguments.extensions,
             connections_of_address: arguments.connections_per_address,
             early_data: !arguments.no_0rtt,
+            refuses_early: arguments.too_early,
             shared_tickets: arguments.shared_tickets,
             echoes_datagrams: arguments.datagram_echo,
             ..Self::default()
@@ -143,7 +148,10 @@ pub struct Shared {
     site: Arc<Site>,
     reset_key: ResetKey,
     token_key: TokenKey,
+    /// Which secrets those keys are from.
+    secrets_version: u64,
     used_tokens: UsedTokens,
+    admission: Admission,
     termination: Termination,
 }
 
@@ -155,8 +163,13 @@ pub struct Server {
     alpn: Vec<Alpn>,
     qlog: Option<QlogFiles>,
     echoes_datagrams: bool,
+    refuses_early: bool,
     tls: tls::ServerConfig,
     site: Arc<Site>,
+    secrets: Option<Secrets>,
+    /// Which of them are in use.
+    secrets_version: u64,
+    shared_tickets: bool,
     termination: Termination,
     post: Post,
     reader: Reader,
@@ -202,13 +215,15 @@ impl Shared {
             .and_then(|tls| tls.key_exchange(&settings.key_exchange))
             .map_err(|error| Failure::new(format!("certificate and key: {error}")))?
             .key_log(Arc::new(rustls::KeyLogFile::new()));
-        let secrets = settings.secrets.as_ref();
-        let tls = match secrets.filter(|_| settings.shared_tickets) {
+        // In this order: what changes in between is seen as a change.
+        let secrets_version = settings.secrets.as_ref().map_or(0, Secrets::version);
+        let secrets = settings.secrets.as_ref().map(Secrets::current);
+        let tls = match secrets.as_ref().filter(|_| settings.shared_tickets) {
             Some(secrets) => tls.tickets(secrets.ticket_key()),
             None => tls,
         };
         let mut random = Random::from_seed(random::seed()?);
-        let (reset_key, token_key) = secrets.map_or_else(
+        let (reset_key, token_key) = secrets.as_ref().map_or_else(
             || (ResetKey::new(random.array()), TokenKey::new(random.array())),
             |secrets| (secrets.reset_key(), secrets.token_key()),
         );
@@ -218,7 +233,9 @@ impl Shared {
             site: Arc::new(site),
             reset_key,
             token_key,
+            secrets_version,
             used_tokens: UsedTokens::default(),
+            admission: Admission::default(),
             termination,
         })
     }
@@ -242,21 +259,25 @@ impl Shared {
         config.versions = self.settings.versions;
         config.grease = !self.settings.extensions.no_grease;
         config.share = post.share();
-        config.memory /= u64::from(post.share().of());
         config.reset_key = self.reset_key.clone();
         if let Some(most) = self.settings.connections_of_address {
-            config.connections_of_address = most.div_ceil(post.share().of().into());
+            config.connections_of_address = most;
         }
         config.token_key = self.token_key.clone();
         config.used_tokens = self.used_tokens.clone();
+        config.admission = self.admission.clone();
         Ok(Server {
             endpoint: Endpoint::new(config, random),
             config: self.settings.config(),
             alpn: self.settings.alpn.clone(),
             qlog: self.settings.qlog.clone(),
             echoes_datagrams: self.settings.echoes_datagrams,
+            refuses_early: self.settings.refuses_early,
             tls: self.tls.clone(),
             site: Arc::clone(&self.site),
+            secrets: self.settings.secrets.clone(),
+            secrets_version: self.secrets_version,
+            shared_tickets: self.settings.shared_tickets,
             termination: self.termination.clone(),
             post,
             reader,
@@ -278,7 +299,10 @@ impl Server {
         if self.echoes_datagrams && alpn == Alpn::HqInterop {
             config.datagrams.max_frame_size = u16::MAX;
         }
-        let service = Service::new(alpn, Arc::clone(&self.site), self.reader.requests());
+        let mut service = Service::new(alpn, Arc::clone(&self.site), self.reader.requests());
+        if self.refuses_early {
+            service = service.refusing_early_requests();
+        }
         let accepted = self
             .endpoint
             .accept(incoming, &config, &self.tls, service, now);
@@ -287,6 +311,23 @@ impl Server {
             && let Some((_, service)) = self.endpoint.connection_mut(handle)
         {
             service.set_connection(handle);
+        }
+    }
+
+    /// Goes over to other secrets, if the file has been read again.
+    fn follow_secrets(&mut self) {
+        let Some(secrets) = &self.secrets else {
+            return;
+        };
+        let version = secrets.version();
+        if version == self.secrets_version {
+            return;
+        }
+        self.secrets_version = version;
+        let current = secrets.current();
+        self.endpoint.set_secrets(&current);
+        if self.shared_tickets {
+            self.tls = self.tls.clone().tickets(current.ticket_key());
         }
     }
 
@@ -318,6 +359,7 @@ impl Protocol for Server {
     }
 
     fn process(&mut self, now: Instant) {
+        self.follow_secrets();
         while let Some(foreign) = self.endpoint.take_foreign() {
             self.post.send(foreign);
         }

@@ -27,6 +27,15 @@ impl Service {
         }
     }
 
+    /// Has requests that come before the handshake is complete made again. HTTP/0.9 has no words for it.
+    #[must_use]
+    pub fn refusing_early_requests(self) -> Self {
+        match self {
+            Self::Http3(responder) => Self::Http3(responder.refusing_early_requests()),
+            Self::Hq(_) => self,
+        }
+    }
+
     /// The connection has been made.
     pub const fn set_connection(&mut self, connection: Handle) {
         match self {

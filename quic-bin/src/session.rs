@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use quic_http3::{ApiError, ClientEvent, ClientSession, Field, Fields};
+use quic_http3::{ApiError, ClientEvent, ClientSession, Code, Field, Fields};
 use quic_transport::{Connection, StreamEvent, StreamId};
 
 use crate::{alpn::Alpn, hq};
@@ -99,6 +99,17 @@ impl Session {
         match self {
             Self::Http3(session) => session.send_body(connection, id, data).unwrap_or_default(),
             Self::Hq(_) => 0,
+        }
+    }
+
+    /// Gives a request up: nothing of its answer is wanted.
+    pub fn cancel(&mut self, connection: &mut Connection, id: StreamId) {
+        match self {
+            Self::Http3(session) => {
+                // It may be over already.
+                let _ = session.cancel(connection, id, Code::REQUEST_CANCELLED);
+            }
+            Self::Hq(client) => client.cancel(connection, id),
         }
     }
 

@@ -44,7 +44,8 @@ impl Termination {
         }
     }
 
-    fn wake(&self) {
+    /// Wakes the loops up without ending them.
+    pub(crate) fn wake(&self) {
         for waker in self.wakers().iter() {
             // A loop that can't be woken up sees it when something happens.
             drop(waker.wake());

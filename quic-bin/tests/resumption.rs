@@ -3,9 +3,23 @@
 
 mod programs;
 
-use std::fs;
+use std::{
+    fs,
+    time::{Duration, Instant},
+};
 
 use programs::{Directory, Outcome, Server};
+use quic_bin::{
+    certificate::Fingerprint,
+    download::{Download, Timing},
+    event_loop::EventLoop,
+    exchange::Exchange,
+    failure::Failure,
+    server::ALPN,
+    signals::Termination,
+};
+use quic_transport::tls;
+use quic_udp::Socket;
 
 /// A server of a file, and what its client says of a second connection.
 fn visit(server: &[&str], client: &[&str]) -> Outcome {
@@ -65,4 +79,94 @@ fn tickets_outlive_the_server() {
 fn a_server_may_reject_early_data() {
     let outcome = visit(&["--no-0rtt"], &["--0rtt"]);
     assert_eq!(outcome.stderr, "session resumed, early data not accepted\n");
+}
+
+/// RFC 8470, 5.2: requests that are refused because they came early are made again, and nobody sees a difference.
+#[test]
+fn requests_that_came_too_early_are_made_again() {
+    let outcome = visit(&["--too-early"], &["--0rtt"]);
+    assert_eq!(outcome.stderr, "session resumed, early data accepted\n");
+}
+
+/// A request whose answer doesn't matter.
+struct Get;
+
+impl Exchange for Get {
+    fn method(&self) -> &'static str {
+        "GET"
+    }
+
+    fn authority(&self) -> &'static str {
+        "localhost"
+    }
+
+    fn path(&self) -> &'static str {
+        "/1"
+    }
+
+    fn on_response(&mut self, status: u16, _: Option<u64>) {
+        assert_eq!(status, 200);
+    }
+
+    fn on_body(&mut self, _: &[u8], _: Instant) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn on_end(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        String::new()
+    }
+}
+
+/// Makes a request; whether a session of an earlier one was resumed for it.
+fn resumes(server: &Server, tls: &tls::ClientConfig) -> bool {
+    let time = Duration::from_secs(30);
+    let timing = Timing {
+        handshake: time,
+        silence: time,
+    };
+    let end = Termination::default();
+    let mut download = Download::new(server.address, "localhost", tls, timing, end, [Get]).unwrap();
+    let mut events = EventLoop::new().unwrap();
+    let socket = Socket::bind_for(server.address).unwrap();
+    events.add(socket).unwrap();
+    events.run(&mut download).unwrap();
+    download.result().unwrap();
+    download.connection().is_resumed()
+}
+
+/// A server that is told to read its secrets again goes over to those, and keeps what it has where they can't be read.
+#[cfg(unix)]
+#[test]
+fn secrets_are_read_again_while_the_server_runs() {
+    let directory = Directory::new();
+    let secrets = directory.write("secrets", "5a".repeat(32));
+    let server = Server::start(&[
+        "--test-resources",
+        "--listen",
+        "127.0.0.1:0",
+        "--secrets",
+        &secrets,
+        "--shared-tickets",
+    ]);
+    let pin: Fingerprint = server.pin.parse().unwrap();
+    let tls = tls::ClientConfig::with_pin(pin.0, &[ALPN]).unwrap();
+    assert!(!resumes(&server, &tls));
+    assert!(resumes(&server, &tls));
+
+    directory.write("secrets", "nothing of use");
+    programs::signal("HUP", server.id());
+    for _ in 0..3 {
+        assert!(resumes(&server, &tls), "it has kept what it had");
+    }
+    directory.write("secrets", "a5".repeat(32));
+    programs::signal("HUP", server.id());
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while resumes(&server, &tls) {
+        assert!(Instant::now() < deadline, "the old tickets are still good");
+    }
+    assert!(resumes(&server, &tls), "the new ones are");
 }

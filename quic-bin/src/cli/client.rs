@@ -2,10 +2,11 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use clap::{CommandFactory as _, Parser, error::ErrorKind, value_parser};
+use clap::{Parser, value_parser};
 
 use quic_transport::{Version, Versions};
 
+use super::command;
 use super::extensions::Extensions;
 use super::values::{Cipher, Group, Upload, byte_count, timeout, version, versions};
 use crate::{
@@ -141,13 +142,7 @@ impl Client {
     /// Reads the program's command line; ends the program when it is wrong, or asks for help.
     #[must_use]
     pub fn from_arguments() -> Self {
-        let client = Self::parse();
-        if let Err(line) = client.check() {
-            Self::command()
-                .error(ErrorKind::ValueValidation, line)
-                .exit();
-        }
-        client
+        command::from_arguments(Self::check)
     }
 
     /// What makes the server's certificate acceptable.

@@ -2,6 +2,7 @@
 //!
 //! A command line that makes no sense ends the program with code 2 and says why; all other failures end it with 1.
 
+mod command;
 mod extensions;
 mod client;
 mod server;

@@ -2,9 +2,10 @@
 
 use std::{net::SocketAddr, num::NonZero, path::PathBuf, thread};
 
-use clap::{ArgGroup, CommandFactory as _, Parser, error::ErrorKind, value_parser};
+use clap::{ArgGroup, Parser, value_parser};
 use quic_transport::Versions;
 
+use super::command;
 use super::extensions::Extensions;
 use super::values::{Cipher, Group, at_least_one, versions};
 use crate::{alpn::Alpn, limits::MAX_THREADS};
@@ -95,8 +96,13 @@ pub struct Server {
     #[arg(long = "no-0rtt")]
     pub no_0rtt: bool,
 
+    /// Answer requests that come in 0-RTT packets with status 425, so that clients make them again when the handshake is
+    /// complete. HTTP/3 only.
+    #[arg(long, conflicts_with = "no_0rtt")]
+    pub too_early: bool,
+
     /// Derive the keys of tokens and stateless resets from the secrets in FILE, one a line in 64 hexadecimal digits, the
-    /// newest first, so that a restarted server, or another one, understands them.
+    /// newest first, so that a restarted server, or another one, understands them. SIGHUP has the file read again.
     #[arg(long, value_name = "FILE")]
     pub secrets: Option<PathBuf>,
 
@@ -118,13 +124,7 @@ impl Server {
     /// Reads the program's command line; ends the program when it is wrong, or asks for help.
     #[must_use]
     pub fn from_arguments() -> Self {
-        let server = Self::parse();
-        if let Err(line) = server.check() {
-            Self::command()
-                .error(ErrorKind::ValueValidation, line)
-                .exit();
-        }
-        server
+        command::from_arguments(Self::check)
     }
 
     fn check(&self) -> Result<(), String> {

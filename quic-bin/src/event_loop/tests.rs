@@ -298,6 +298,38 @@ fn a_flood_leaves_room_for_other_sockets() {
     assert!(echo.flood > 50, "{} datagrams of the flood", echo.flood);
 }
 
+/// A socket that is flooded still sends: each turn has its reads and then its batches, whatever more has arrived.
+#[test]
+fn a_flood_leaves_room_to_send_on_the_same_socket() {
+    let (mut looping, address) = looping();
+    let sink = bound();
+    let stop = Arc::new(AtomicBool::new(false));
+    let flood = thread::spawn({
+        let stop = Arc::clone(&stop);
+        move || {
+            let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+            let datagram = [0x41; 1200];
+            while !stop.load(Ordering::Relaxed) && socket.send_to(&datagram, address).is_ok() {}
+        }
+    });
+    let turns = 50;
+    let batches = usize::try_from(turns).unwrap() * crate::limits::BATCHES_PER_TURN;
+    let mut probe = Probe {
+        to_send: vec![head(sink.1); batches],
+        stop: Arc::clone(&stop),
+        // The turn after the last batch finds nothing more to send.
+        wait: Some(Duration::ZERO),
+        ..Probe::default()
+    };
+    looping.run(&mut probe).unwrap();
+    flood.join().unwrap();
+    assert_eq!(probe.turns, turns + 1);
+    let sent = looping.socket(0).unwrap().counters().sent_datagrams;
+    assert_eq!(sent, 3 * u64::try_from(batches).unwrap());
+    let bound = crate::limits::READS_PER_TURN * quic_udp::MAX_SLOTS * 64;
+    assert!(probe.most_per_turn <= u64::try_from(bound).unwrap());
+}
+
 #[cfg(any(target_os = "linux", target_os = "android"))]
 #[test]
 fn short_waits_are_short() {

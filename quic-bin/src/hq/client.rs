@@ -35,6 +35,13 @@ impl Client {
         Ok(id)
     }
 
+    /// Gives a request up.
+    pub fn cancel(&mut self, connection: &mut Connection, id: StreamId) {
+        let _ = connection.reset(id, GIVEN_UP);
+        let _ = connection.stop(id, GIVEN_UP);
+        self.ending.take_if(|(ending, _)| *ending == id);
+    }
+
     /// Takes note of what happened to a stream.
     pub fn on_event(&mut self, event: StreamEvent) {
         match event {
