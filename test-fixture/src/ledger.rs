@@ -1,7 +1,8 @@
 //! The checker of a requirements ledger: each rule of an RFC names the tests that show it, or the reason why none does.
 //!
-//! The ledger is a TOML file of a narrow form, which is all that is read here: tables `[[rfcNNNN]]`, or
-//! `[[draft-ietf-wg-name-NN]]`, with one key a line, whose values are strings, or arrays of strings on one line.
+//! The ledger is a TOML file of a narrow form, which is all that is read here: tables `[[rfcNNNN]]`,
+//! `[[draft-ietf-wg-name-NN]]`, or `[[attack]]` where the rule is our own, with one key a line, whose values are strings, or
+//! arrays of strings on one line.
 //!
 //! ```toml
 //! [[rfc9000]]
@@ -28,6 +29,9 @@ const LEVELS: [&str; 6] = [
     "recommended",
     "required",
 ];
+
+/// The table of what no RFC asks for.
+const ATTACK: &str = "attack";
 
 /// How a reason begins where a rule should be kept and isn't.
 const GAP: &str = "not implemented";
@@ -156,7 +160,10 @@ pub fn check(text: &str, root: &Path) -> Result<BTreeMap<String, Counts>, String
 fn faults_of(entry: &Requirement, sources: &mut Sources<'_>) -> Vec<String> {
     let mut faults = Vec::new();
     if !is_document(&entry.rfc) {
-        faults.push(format!("[[{}]] is no RFC and no draft", entry.rfc));
+        faults.push(format!(
+            "[[{}]] is no RFC, no draft and no attack",
+            entry.rfc
+        ));
     }
     if !is_section(&entry.section) {
         faults.push(format!("{:?} is no section", entry.section));
@@ -178,11 +185,12 @@ fn faults_of(entry: &Requirement, sources: &mut Sources<'_>) -> Vec<String> {
     faults
 }
 
-/// `rfc` and a number, or `draft-` and words that end with a number.
+/// `rfc` and a number, `draft-` and words that end with a number, or `attack`.
 fn is_document(name: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let is_word = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
-    name.strip_prefix("rfc").is_some_and(is_number)
+    name == ATTACK
+        || name.strip_prefix("rfc").is_some_and(is_number)
         || name.strip_prefix("draft-").is_some_and(|draft| {
             draft.bytes().all(is_word) && draft.rsplit('-').next().is_some_and(is_number)
         })
