@@ -55,6 +55,18 @@ pub struct Datagram<'a> {
     pub payload: &'a mut [u8],
 }
 
+impl<'a> Datagram<'a> {
+    /// A datagram of which no more is known: what a plain socket tells.
+    pub const fn new(remote: SocketAddr, payload: &'a mut [u8]) -> Self {
+        Self {
+            remote,
+            local: None,
+            ecn: Ecn::NotEct,
+            payload,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Ecn;

@@ -3,6 +3,9 @@
 //! [`ClientSession`] and [`ServerSession`] turn the streams of a [`Transport`] into requests and responses. They do no
 //! I/O, keep no clock and copy no body: bytes are lent as the transport holds them.
 //!
+//! A client and a server over plain `std::net::UdpSocket`s, whole programs of less than 60 lines, are
+//! `examples/http3_client.rs` and `examples/http3_server.rs`.
+//!
 //! Two layers of fields: borrowed [`Field`] lines in wire order, and the `http` crate's types above them.
 #![forbid(unsafe_code)]
 

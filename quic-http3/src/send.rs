@@ -3,7 +3,7 @@
 //! A body of known length goes into one DATA frame, whatever pieces it is written in; one of unknown length gets a frame
 //! for each write. Frame headers and field sections that the transport doesn't take wait here, body bytes never do.
 
-use quic_transport::{StreamError, StreamId};
+use quic_transport::{Bytes, StreamError, StreamId};
 
 use crate::error::{ApiError, Code};
 use crate::frame::{FrameHeader, Kind, MAX_HEADER};
@@ -41,6 +41,74 @@ pub(crate) struct Send {
 
 /// Body bytes that share a call to the transport with the header of their frame.
 const SMALL: usize = 1024;
+
+/// Body bytes on their way to the transport, which takes them off the front.
+pub(crate) trait Body {
+    /// What is left of them.
+    fn left(&self) -> &[u8];
+
+    /// Takes `count` bytes off the front.
+    fn skip(&mut self, count: usize);
+
+    /// Gives up to `most` bytes to the transport; returns how many it took.
+    fn send<T: Transport>(
+        &mut self,
+        id: StreamId,
+        transport: &mut T,
+        most: usize,
+    ) -> Result<usize, StreamError>;
+}
+
+/// The transport copies them.
+impl Body for &[u8] {
+    #[inline]
+    fn left(&self) -> &[u8] {
+        self
+    }
+
+    #[inline]
+    fn skip(&mut self, count: usize) {
+        *self = self.get(count..).unwrap_or_default();
+    }
+
+    #[inline]
+    fn send<T: Transport>(
+        &mut self,
+        id: StreamId,
+        transport: &mut T,
+        most: usize,
+    ) -> Result<usize, StreamError> {
+        let taken = transport.send(id, self.get(..most).unwrap_or(self))?;
+        self.skip(taken);
+        Ok(taken)
+    }
+}
+
+/// The transport keeps them where they are.
+impl Body for Bytes {
+    fn left(&self) -> &[u8] {
+        self
+    }
+
+    fn skip(&mut self, count: usize) {
+        drop(self.split_to(count.min(self.len())));
+    }
+
+    fn send<T: Transport>(
+        &mut self,
+        id: StreamId,
+        transport: &mut T,
+        most: usize,
+    ) -> Result<usize, StreamError> {
+        if most >= self.len() {
+            return transport.send_bytes(id, self);
+        }
+        let mut front = self.slice(..most);
+        let taken = transport.send_bytes(id, &mut front)?;
+        self.skip(taken);
+        Ok(taken)
+    }
+}
 
 impl Send {
     /// Back to the start, with the buffer kept unless it has grown large.
@@ -124,53 +192,54 @@ impl Send {
         Ok(true)
     }
 
-    /// Sends body bytes and returns how many were taken; `scratch` is any buffer.
-    pub(crate) fn body<T: Transport>(
+    /// Sends body bytes, takes them off the front of `data`, and returns how many they were; `scratch` is any buffer.
+    pub(crate) fn body<T: Transport, B: Body>(
         &mut self,
         id: StreamId,
         transport: &mut T,
-        data: &[u8],
+        data: &mut B,
         scratch: &mut Vec<u8>,
     ) -> Result<usize, ApiError> {
+        let offered = data.left().len();
         if self.phase != Phase::Body {
             return Err(ApiError::Order(
                 "a body goes between header section and end",
             ));
         }
-        if self.declared.is_some_and(|left| left < wide(data.len())) {
+        if self.declared.is_some_and(|left| left < wide(offered)) {
             return Err(ApiError::Length);
         }
-        let mut rest = data;
         // Each turn sends bytes or ends the loop.
-        while !rest.is_empty() && self.flush(id, transport)? {
+        while !data.left().is_empty() && self.flush(id, transport)? {
             let taken = if self.frame_left == 0 {
-                self.begin_frame(id, transport, rest, scratch)?
+                self.begin_frame(id, transport, data, scratch)?
             } else {
                 let most = usize::try_from(self.frame_left).unwrap_or(usize::MAX);
-                transport.send(id, rest.get(..most).unwrap_or(rest))?
+                data.send(id, transport, most)?
             };
             if taken == 0 && self.frame_left > 0 && self.pending.is_empty() {
                 break;
             }
             self.frame_left = self.frame_left.saturating_sub(wide(taken));
             self.declared = self.declared.map(|left| left.saturating_sub(wide(taken)));
-            rest = rest.get(taken..).unwrap_or_default();
         }
-        self.waiting |= !rest.is_empty();
-        Ok(data.len() - rest.len())
+        let left = data.left().len();
+        self.waiting |= left > 0;
+        Ok(offered - left)
     }
 
     /// Sends the header of a DATA frame, and with it the body bytes if they are few; returns how many of those were taken.
-    fn begin_frame<T: Transport>(
+    fn begin_frame<T: Transport, B: Body>(
         &mut self,
         id: StreamId,
         transport: &mut T,
-        data: &[u8],
+        data: &mut B,
         scratch: &mut Vec<u8>,
     ) -> Result<usize, StreamError> {
+        let left = data.left();
         let length = self
             .declared
-            .unwrap_or_else(|| wide(data.len()).min(MAX_DATA_FRAME));
+            .unwrap_or_else(|| wide(left.len()).min(MAX_DATA_FRAME));
         let header = FrameHeader {
             kind: Kind::DATA,
             length,
@@ -179,21 +248,23 @@ impl Send {
         let start = header.write_before(&mut space);
         let header = space.get(start..).unwrap_or_default();
         self.frame_left = length;
-        if data.len() > SMALL {
+        if left.len() > SMALL {
             self.frames(id, transport, header)?;
             if !self.pending.is_empty() {
                 return Ok(0);
             }
             let most = usize::try_from(length).unwrap_or(usize::MAX);
-            return transport.send(id, data.get(..most).unwrap_or(data));
+            return data.send(id, transport, most);
         }
         scratch.clear();
         scratch.extend_from_slice(header);
-        scratch.extend_from_slice(data);
+        scratch.extend_from_slice(left);
         let taken = transport.send(id, scratch)?;
         let unsent = header.get(taken..).unwrap_or_default();
         self.pending.extend_from_slice(unsent);
-        Ok(taken.saturating_sub(header.len()))
+        let taken = taken.saturating_sub(header.len());
+        data.skip(taken);
+        Ok(taken)
     }
 
     /// Ends the stream once everything is out.

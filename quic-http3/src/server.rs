@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use http::Response;
-use quic_transport::{Side, StreamEvent, StreamId};
+use quic_transport::{Bytes, Side, StreamEvent, StreamId};
 
 use crate::convert::response_lines;
 use crate::error::{ApiError, Code, Error};
@@ -287,6 +287,22 @@ impl ServerSession {
         transport: &mut T,
         id: StreamId,
         data: &[u8],
+    ) -> Result<usize, ApiError> {
+        self.session.send_body(transport, id, &mut &*data)
+    }
+
+    /// As [`Self::send_body`], without a copy: what is taken off the front of `data` stays where it is until it has been
+    /// acknowledged, or the stream is given up; see
+    /// [`stream_send_bytes`](quic_transport::Connection::stream_send_bytes).
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::send_body`].
+    pub fn send_body_bytes<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        id: StreamId,
+        data: &mut Bytes,
     ) -> Result<usize, ApiError> {
         self.session.send_body(transport, id, data)
     }

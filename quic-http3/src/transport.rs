@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use quic_transport::{Connection, Direction, Fill, Side, StreamError, StreamId};
+use quic_transport::{Bytes, Connection, Direction, Fill, Side, StreamError, StreamId};
 
 /// The streams of a connection.
 pub trait Transport {
@@ -19,6 +19,18 @@ pub trait Transport {
     ///
     /// When the stream takes nothing more.
     fn send(&mut self, id: StreamId, data: &[u8]) -> Result<usize, StreamError>;
+
+    /// As [`Self::send`], but takes the bytes off the front of `data`. A transport that can keep them where they are does
+    /// not copy them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::send`].
+    fn send_bytes(&mut self, id: StreamId, data: &mut Bytes) -> Result<usize, StreamError> {
+        let taken = self.send(id, data)?;
+        drop(data.split_to(taken.min(data.len())));
+        Ok(taken)
+    }
 
     /// Ends the sending part of a stream.
     ///
@@ -86,6 +98,10 @@ impl Transport for Connection {
     #[inline]
     fn send(&mut self, id: StreamId, data: &[u8]) -> Result<usize, StreamError> {
         self.stream_send(id, data)
+    }
+
+    fn send_bytes(&mut self, id: StreamId, data: &mut Bytes) -> Result<usize, StreamError> {
+        self.stream_send_bytes(id, data)
     }
 
     #[inline]

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use quic_common::{BatchBuffer, Datagram, Ecn, Random};
 use quic_http3::{ClientEvent, ClientSession, Code, Field, ServerEvent, ServerSession};
 use quic_transport::{
-    Application, CloseReason, Config, Connection, Endpoint, EndpointConfig, Event, Output,
+    Application, Bytes, CloseReason, Config, Connection, Endpoint, EndpointConfig, Event, Output,
     StreamId, tls,
 };
 use test_fixture::certificates::{Algorithm, Leaf, TestCa};
@@ -28,17 +28,21 @@ struct Responder {
     uploads: BTreeMap<StreamId, u64>,
 }
 
-const ZEROS: [u8; 16_000] = [0; 16_000];
+static ZEROS: [u8; 16_000] = [0; 16_000];
 
 impl Responder {
     fn send(&mut self, connection: &mut Connection, id: StreamId) {
         let left = self.downloads.get_mut(&id).unwrap();
         while *left > 0 {
             let count = usize::try_from(*left).unwrap().min(ZEROS.len());
-            let sent = self
-                .session
-                .send_body(connection, id, &ZEROS[..count])
-                .unwrap();
+            // Every other response is lent.
+            let sent = if id.index().is_multiple_of(2) {
+                let mut piece = Bytes::from_static(&ZEROS[..count]);
+                self.session.send_body_bytes(connection, id, &mut piece)
+            } else {
+                self.session.send_body(connection, id, &ZEROS[..count])
+            };
+            let sent = sent.unwrap();
             if sent == 0 {
                 return;
             }

@@ -219,8 +219,6 @@ pub enum ApiError {
     Closed,
     /// It belongs to another connection.
     OtherConnection,
-    /// Only before anything has been sent.
-    Started,
     /// Not before the handshake is complete.
     HandshakeIncomplete,
     /// A key update isn't possible now: the handshake isn't confirmed, or the last update isn't over.
@@ -244,7 +242,6 @@ impl std::fmt::Display for ApiError {
             Self::KeyUpdate => f.write_str("no key update is possible now"),
             Self::Migration(why) => write!(f, "no other path can be used: {why}"),
             Self::OtherConnection => f.write_str("it belongs to another connection"),
-            Self::Started => f.write_str("something has been sent already"),
             Self::HandshakeIncomplete => f.write_str("the handshake is not complete"),
             Self::TooLarge => f.write_str("the value is too large"),
             Self::Config(reason) => write!(f, "invalid configuration: {reason}"),
@@ -306,7 +303,6 @@ mod tests {
             StreamError::Stopped { code: 7 }.to_string(),
             ApiError::Closed.to_string(),
             ApiError::KeyUpdate.to_string(),
-            ApiError::Started.to_string(),
             ApiError::HandshakeIncomplete.to_string(),
             ApiError::TooLarge.to_string(),
             ApiError::Config("a").to_string(),

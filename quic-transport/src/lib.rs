@@ -7,6 +7,9 @@
 //! what has arrived, `process_output` gives what is to be sent, a batch at a time, or says how long to wait, and events
 //! tell what has happened. Nothing here opens a socket, reads a clock or calls back.
 //!
+//! A client and a server over plain `std::net::UdpSocket`s, whole programs of less than 60 lines, are
+//! `examples/transport_client.rs` and `examples/transport_server.rs`.
+//!
 //! # Example
 //!
 //! A client asks, a server answers, and their datagrams cross in memory; with sockets, [`Output::Datagrams`] is what to
@@ -121,6 +124,7 @@ pub mod fuzzing;
 #[cfg(feature = "benching")]
 pub mod benching;
 
+pub use bytes::Bytes;
 pub use cid::{CidGenerator, Routing};
 pub use config::{Config, ConfigError, MAX_DATAGRAM, MIN_DATAGRAM};
 pub use congestion::CongestionControl;
@@ -137,7 +141,7 @@ pub use observe::{
     ObservedPacket, Observer, PacketType, RoundTrip, Standing, Start,
 };
 pub use stats::{PathStats, Stats};
-pub use stream::{Fill, Read, StreamEvent};
+pub use stream::{Fill, Read, StreamEvent, StreamStats};
 pub use transmit::PathId;
 pub use used_tokens::UsedTokens;
 pub use wire::{

@@ -8,8 +8,10 @@
 mod moving;
 
 use quic_common::Ecn;
-use quic_transport::{Connection, Event, PathEvent, PathNews, PathStats};
+use quic_transport::{Application, CloseReason, Connection, Event, PathEvent, PathNews, PathStats};
+use std::cell::Cell;
 use std::net::SocketAddr;
+use std::time::Instant;
 use test_fixture::ends::{Log, Server, Settings};
 use test_fixture::network::Route;
 use test_fixture::scripted::{
@@ -178,6 +180,46 @@ fn without_an_answer_the_server_returns() {
     pair.client.send(Level::OneRtt, &frames::ping());
     pair.run(SECOND);
     assert!(!pair.client.packets().is_empty());
+}
+
+thread_local! {
+    /// Whether a server's connection of this thread has ended because the client answered nowhere.
+    static HAD_NO_PATH: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Waits for that.
+#[derive(Default)]
+struct Watcher;
+
+impl Application for Watcher {
+    fn process(&mut self, connection: &mut Connection, _: Instant) {
+        while let Some(event) = connection.next_event() {
+            if event == Event::Closed(CloseReason::NoPath) {
+                HAD_NO_PATH.set(true);
+            }
+        }
+    }
+}
+
+/// RFC 9000, 9.3.2: without a path that it could return to, because the client took back the connection ID for it, the
+/// server gives up, and says nothing to an address that may be anyone's.
+#[test]
+fn without_any_path_the_connection_ends_in_silence() {
+    let (settings, parameters) = (Settings::default(), Parameters::generous());
+    let mut pair =
+        Pair::<ScriptedPeer, Server<Watcher>>::scripted_client(&settings, parameters, link());
+    pair.handshake();
+    let spare = |retired| frames::new_connection_id(1, retired, &[1; 8], [1; 16]);
+    pair.client.send(Level::OneRtt, &spare(0));
+    pair.run(SECOND);
+    pair.network.rebind(CLIENT, other_host());
+    pair.client.send(Level::OneRtt, &frames::ping());
+    pair.run(MS * 50);
+    pair.client.send(Level::OneRtt, &spare(1));
+    pair.run(SECOND * 5);
+    assert!(HAD_NO_PATH.get());
+    assert!(pair.server.connection(0).is_none());
+    assert_eq!(pair.client.close_code(), None);
 }
 
 /// B22. RFC 9000, 9.3: an older packet that comes late from the old address doesn't lead back there; a newer one does.

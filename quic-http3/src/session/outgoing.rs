@@ -9,7 +9,7 @@ use crate::field::Field;
 use crate::frame::{FrameHeader, Kind, MAX_HEADER};
 use crate::message::Check;
 use crate::qpack;
-use crate::send::Send;
+use crate::send::{Body, Send};
 use crate::settings::Settings;
 use crate::transport::Transport;
 
@@ -194,19 +194,19 @@ impl Session {
             return Ok(body.len());
         }
         self.respond(transport, id, fields, None)?;
-        let taken = self.send_body(transport, id, body)?;
+        let taken = self.send_body(transport, id, &mut &*body)?;
         if taken == body.len() {
             self.finish(transport, id)?;
         }
         Ok(taken)
     }
 
-    /// Sends body bytes; returns how many were taken.
-    pub(crate) fn send_body<T: Transport>(
+    /// Sends body bytes and takes them off the front of `data`; returns how many they were.
+    pub(crate) fn send_body<T: Transport, B: Body>(
         &mut self,
         transport: &mut T,
         id: StreamId,
-        data: &[u8],
+        data: &mut B,
     ) -> Result<usize, ApiError> {
         let (_, exchange) = self.exchanges.get(id).ok_or(ApiError::UnknownStream)?;
         exchange.send.body(id, transport, data, &mut self.scratch)

@@ -1,12 +1,14 @@
 //! Bytes between the application and the packets: kept until acknowledged on one side, reassembled on the other.
 //!
-//! Both sides hold their bytes in a [`Store`], whose memory comes from a [`ChunkPool`] of the connection.
+//! Both sides hold their bytes in a [`Store`], whose memory comes from a [`ChunkPool`] of the connection. What the
+//! application lends for sending stays where it is.
 
 mod pool;
 mod ranges;
+mod store;
+mod mixed;
 mod receive;
 mod send;
-mod store;
 
 pub(crate) use pool::ChunkPool;
 pub(crate) use ranges::RangeSet;

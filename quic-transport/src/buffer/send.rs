@@ -5,6 +5,9 @@
 
 use std::ops::Range;
 
+use bytes::Bytes;
+
+use super::mixed::Mixed;
 use super::{ChunkPool, RangeSet, Store, to_length, to_offset};
 
 /// A part of the buffer that is on its way into a packet.
@@ -16,23 +19,61 @@ pub(crate) struct Chunk {
     pub(crate) length: usize,
 }
 
+/// Where the bytes lie.
+#[derive(Debug)]
+enum Content {
+    /// Copies of what was written.
+    Copied(Store),
+    /// Some of them were lent.
+    Mixed(Box<Mixed>),
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self::Copied(Store::default())
+    }
+}
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct SendBuffer {
-    store: Store,
+    content: Content,
     base: u64,
     next: u64,
     end: u64,
+    /// `None` until something is lost or acknowledged out of order.
+    holes: Option<Box<Holes>>,
+}
+
+/// What isn't in order.
+#[derive(Debug, Default)]
+struct Holes {
+    /// Acknowledged, beyond `base`.
     acked: RangeSet,
+    /// To be sent again.
     lost: RangeSet,
+    /// Bytes that were sent again.
+    sent_again: u64,
 }
 
 impl SendBuffer {
     /// Appends `data`; the caller has decided how much is accepted.
     #[inline]
     pub(crate) fn write(&mut self, data: &[u8], pool: &mut ChunkPool) {
-        self.store.write(self.end, data, self.base, pool);
+        match &mut self.content {
+            Content::Copied(store) => store.write(self.end, data, self.base, pool),
+            Content::Mixed(mixed) => mixed.write(self.end, data, self.base, pool),
+        }
         self.end += to_offset(data.len());
+    }
+
+    /// Appends `bytes`, which are kept where they are until they, and what was written before, are acknowledged.
+    pub(crate) fn lend(&mut self, bytes: Bytes) {
+        let length = to_offset(bytes.len());
+        if length > 0 {
+            self.content.lend(self.end, bytes);
+            self.end += length;
+        }
     }
 
     /// The offset behind the last byte written.
@@ -53,6 +94,12 @@ impl SendBuffer {
         self.end - self.next
     }
 
+    /// The offset behind the bytes from the start on that have been acknowledged without a gap.
+    #[inline]
+    pub(crate) const fn acked_in_order(&self) -> u64 {
+        self.base
+    }
+
     /// Whether everything sent has been acknowledged.
     #[inline]
     pub(crate) const fn is_sent_acked(&self) -> bool {
@@ -67,28 +114,42 @@ impl SendBuffer {
 
     /// Bytes sent and not acknowledged, lost ones included.
     pub(crate) fn unacked(&self) -> u64 {
-        self.acked.gaps(self.base..self.next).fold(0, |sum, gap| {
-            sum.saturating_add(gap.end.saturating_sub(gap.start))
-        })
+        let range = self.base..self.next;
+        self.holes
+            .as_ref()
+            .map_or(range.end - range.start, |holes| {
+                holes.acked.gaps(range).fold(0, |sum, gap| {
+                    sum.saturating_add(gap.end.saturating_sub(gap.start))
+                })
+            })
+    }
+
+    /// Bytes that were sent again, counted each time.
+    pub(crate) fn sent_again(&self) -> u64 {
+        self.holes.as_ref().map_or(0, |holes| holes.sent_again)
     }
 
     /// Whether lost bytes wait to be sent again.
     #[inline]
     pub(crate) fn has_lost(&self) -> bool {
-        !self.lost.is_empty()
+        self.holes
+            .as_ref()
+            .is_some_and(|holes| !holes.lost.is_empty())
     }
 
     /// The lowest lost bytes.
     #[inline]
     pub(crate) fn first_lost(&self) -> Option<Range<u64>> {
-        self.lost.first()
+        self.holes.as_ref()?.lost.first()
     }
 
     /// Takes up to `limit` lost bytes to be sent again, the lowest first.
     pub(crate) fn take_lost(&mut self, limit: usize) -> Option<Chunk> {
-        let Range { start, end } = self.lost.first()?;
+        let holes = self.holes.as_mut()?;
+        let Range { start, end } = holes.lost.first()?;
         let length = to_length(end - start).min(limit);
-        self.lost.remove(start..start + to_offset(length));
+        holes.lost.remove(start..start + to_offset(length));
+        holes.sent_again = holes.sent_again.saturating_add(to_offset(length));
         (length > 0).then_some(Chunk {
             offset: start,
             length,
@@ -107,7 +168,10 @@ impl SendBuffer {
     /// Copies the bytes of a chunk just taken.
     #[inline]
     pub(crate) fn copy_to(&self, offset: u64, target: &mut [u8]) {
-        let copied = self.store.copy_to(offset, target);
+        let copied = match &self.content {
+            Content::Copied(store) => store.copy_to(offset, target),
+            Content::Mixed(mixed) => mixed.copy_to(offset, target),
+        };
         debug_assert_eq!(copied, target.len(), "a chunk outside of the buffer");
     }
 
@@ -118,18 +182,22 @@ impl SendBuffer {
         if start >= end {
             return 0;
         }
-        if !self.lost.is_empty() {
-            self.lost.remove(start..end);
-        }
-        let fresh = if start == self.base {
-            self.on_base_acked(end)
+        let is_next = start == self.base;
+        let fresh = if is_next && self.holes.is_none() {
+            self.base = end;
+            end - start
         } else {
-            return self.acked.insert(start..end);
+            self.fill_hole(start..end)
         };
-        if self.is_acked() {
-            self.store.clear(pool);
-        } else {
-            self.store.release(self.base, pool);
+        if !is_next {
+            return fresh;
+        }
+        let is_acked = self.is_acked();
+        match &mut self.content {
+            Content::Copied(store) if is_acked => store.clear(pool),
+            Content::Copied(store) => store.release(self.base, pool),
+            Content::Mixed(mixed) if is_acked => mixed.clear(pool),
+            Content::Mixed(mixed) => mixed.release(self.base, pool),
         }
         fresh
     }
@@ -140,8 +208,9 @@ impl SendBuffer {
         if start >= end {
             return;
         }
-        for gap in self.acked.gaps(start..end) {
-            self.lost.insert(gap);
+        let Holes { acked, lost, .. } = &mut **self.holes.get_or_insert_default();
+        for gap in acked.gaps(start..end) {
+            lost.insert(gap);
         }
     }
 
@@ -149,10 +218,15 @@ impl SendBuffer {
     pub(crate) fn truncate(&mut self, end: u64) {
         let end = end.max(self.base);
         self.end = self.end.min(end);
+        if let Content::Mixed(mixed) = &mut self.content {
+            mixed.truncate(self.end);
+        }
         if self.next > end {
             self.next = end;
-            self.acked.remove(end..u64::MAX);
-            self.lost.remove(end..u64::MAX);
+            if let Some(holes) = &mut self.holes {
+                holes.acked.remove(end..u64::MAX);
+                holes.lost.remove(end..u64::MAX);
+            }
         }
         // What is acknowledged out of order up to the new end counts once the bytes before it do.
     }
@@ -163,8 +237,7 @@ impl SendBuffer {
             self.base == 0 || self.base == self.end,
             "nothing was acknowledged"
         );
-        self.acked.clear();
-        self.lost.clear();
+        self.holes = None;
         if self.base == self.end {
             self.end = 0;
         }
@@ -172,30 +245,59 @@ impl SendBuffer {
         self.next = 0;
     }
 
-    /// Gives all memory back; the offsets stay.
-    pub(crate) fn discard(&mut self, pool: &mut ChunkPool) {
-        self.store.free(pool);
-        self.acked.clear();
-        self.lost.clear();
-        self.base = self.next;
+    /// Gives all memory back, to the application too. Nothing more is sent, but what was sent may still be acknowledged.
+    pub(crate) fn give_up(&mut self, pool: &mut ChunkPool) {
+        match std::mem::take(&mut self.content) {
+            Content::Copied(mut store) => store.clear(pool),
+            Content::Mixed(mut mixed) => mixed.clear(pool),
+        }
+        if let Some(holes) = &mut self.holes {
+            holes.lost.clear();
+        }
         self.end = self.next;
     }
 
-    #[inline]
-    fn on_base_acked(&mut self, end: u64) -> u64 {
-        if self.acked.is_empty() {
-            let fresh = end - self.base;
-            self.base = end;
-            return fresh;
+    /// As [`Self::give_up`], and what was sent counts as acknowledged.
+    pub(crate) fn discard(&mut self, pool: &mut ChunkPool) {
+        self.give_up(pool);
+        if let Some(holes) = &mut self.holes {
+            holes.acked.clear();
         }
-        let fresh = self.acked.insert(self.base..end);
-        self.base = self.acked.absorb(self.base);
+        self.base = self.next;
+    }
+
+    /// [`Self::on_acked`] for what isn't in order, or was not.
+    #[inline(never)]
+    fn fill_hole(&mut self, range: Range<u64>) -> u64 {
+        let holes = self.holes.get_or_insert_default();
+        if !holes.lost.is_empty() {
+            holes.lost.remove(range.clone());
+        }
+        if range.start == self.base && holes.acked.is_empty() {
+            self.base = range.end;
+            return range.end - range.start;
+        }
+        let fresh = holes.acked.insert(range);
+        self.base = holes.acked.absorb(self.base);
         fresh
+    }
+}
+
+impl Content {
+    fn lend(&mut self, offset: u64, bytes: Bytes) {
+        if let Self::Copied(store) = self {
+            let mixed = Mixed::new(std::mem::take(store));
+            *self = Self::Mixed(Box::new(mixed));
+        }
+        if let Self::Mixed(mixed) = self {
+            mixed.lend(offset, bytes);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use quic_common::Random;
 
     use super::{Chunk, ChunkPool, SendBuffer, to_offset};
@@ -281,6 +383,58 @@ mod tests {
         assert!(pool.take_small().capacity() >= 100);
     }
 
+    /// Bytes to be lent, and what tells whether they still are: somebody else has them.
+    fn lendable(length: usize) -> (Bytes, Bytes) {
+        let bytes = Bytes::from(vec![7; length]);
+        (bytes.clone(), bytes)
+    }
+
+    #[test]
+    fn what_is_lent_is_let_go_of_with_its_last_byte() {
+        let (mut pool, mut buffer) = (ChunkPool::default(), SendBuffer::default());
+        let (first, first_memory) = lendable(100);
+        let (second, second_memory) = lendable(100);
+        buffer.lend(first);
+        buffer.write(&[1; 10], &mut pool);
+        buffer.lend(second);
+        buffer.take_new(150);
+        buffer.on_acked(50..150, &mut pool);
+        assert!(!first_memory.is_unique(), "something is missing");
+        buffer.on_acked(0..50, &mut pool);
+        assert!(first_memory.is_unique());
+        assert!(!second_memory.is_unique());
+        buffer.take_new(60);
+        buffer.on_acked(150..210, &mut pool);
+        assert!(second_memory.is_unique());
+
+        for is_cut_off in [false, true] {
+            let mut buffer = SendBuffer::default();
+            let (bytes, memory) = lendable(100);
+            buffer.write(&[1; 100], &mut pool);
+            buffer.lend(bytes);
+            buffer.take_new(150);
+            if is_cut_off {
+                buffer.truncate(100);
+            } else {
+                buffer.discard(&mut pool);
+            }
+            assert!(memory.is_unique());
+        }
+    }
+
+    #[test]
+    fn what_is_lent_is_sent_again_after_a_restart() {
+        let (mut pool, mut buffer) = (ChunkPool::default(), SendBuffer::default());
+        buffer.write(b"copied", &mut pool);
+        buffer.lend(Bytes::from_static(b"lent"));
+        assert_eq!(span(buffer.take_new(8)), 0..8);
+        buffer.restart();
+        assert_eq!(span(buffer.take_new(100)), 0..10);
+        let mut target = [0; 10];
+        buffer.copy_to(0, &mut target);
+        assert_eq!(&target, b"copiedlent");
+    }
+
     #[test]
     fn an_ack_twice_counts_once() {
         let (mut pool, mut buffer) = (ChunkPool::default(), SendBuffer::default());
@@ -308,8 +462,12 @@ mod tests {
                         let length = usize::try_from(random.below(3000)).unwrap();
                         let mut data = vec![0; length];
                         random.fill(&mut data);
-                        buffer.write(&data, &mut pool);
-                        written.extend(data);
+                        written.extend(&data);
+                        if random.below(2) == 0 {
+                            buffer.write(&data, &mut pool);
+                        } else {
+                            buffer.lend(data.into());
+                        }
                         acked.resize(written.len(), false);
                     }
                     1 => {

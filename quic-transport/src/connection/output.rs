@@ -18,6 +18,18 @@ pub enum Output<'b> {
     None,
 }
 
+impl Output<'_> {
+    /// How long to wait for input, as the read timeout of a socket that blocks: never zero, and `None` for as long as it
+    /// takes.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Duration> {
+        match self {
+            Self::Callback(wait) => Some((*wait).max(Duration::from_micros(1))),
+            Self::Datagrams(_) | Self::None => None,
+        }
+    }
+}
+
 /// The same, with the bytes left in the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {

@@ -1,9 +1,13 @@
 //! The application's side of the streams.
 
+use std::num::NonZeroU32;
+
+use bytes::Bytes;
+
 use super::Connection;
 use crate::{
     error::StreamError,
-    stream::{Fill, Priority, Read},
+    stream::{Fill, Priority, Read, StreamStats},
     wire::{Direction, StreamId},
 };
 
@@ -28,6 +32,25 @@ impl Connection {
         self.streams.send(id, data)
     }
 
+    /// Takes as much off the front of `data` as fits, and returns how much that was, in bytes; what is left in `data` is for
+    /// later, as after [`Connection::stream_send`].
+    ///
+    /// What is taken isn't copied before it is put into packets: it stays where it is until the peer has acknowledged it,
+    /// and is let go of at once when the stream is reset or stopped. Pieces of less than 1024 bytes are copied all the same,
+    /// which costs less. The same limits hold as for bytes that are copied, and what is lent counts in the same way as
+    /// memory that the connection holds; but a piece of a larger buffer keeps all of that buffer alive.
+    ///
+    /// # Errors
+    ///
+    /// As [`Connection::stream_send`]; `data` is as it was.
+    pub fn stream_send_bytes(
+        &mut self,
+        id: StreamId,
+        data: &mut Bytes,
+    ) -> Result<usize, StreamError> {
+        self.streams.send_bytes(id, data)
+    }
+
     /// Ends the sending part of a stream; everything sent so far is delivered first.
     ///
     /// # Errors
@@ -37,7 +60,8 @@ impl Connection {
         self.streams.finish(id)
     }
 
-    /// Gives up the sending part of a stream, with an application's code below 2^62 (RFC 9000, 3.5).
+    /// Gives up the sending part of a stream, with an application's code below 2^62 (RFC 9000, 3.5). When the peer knows,
+    /// [`StreamEvent::ResetAcknowledged`](crate::StreamEvent::ResetAcknowledged) tells how much of it has arrived.
     ///
     /// # Errors
     ///
@@ -65,6 +89,25 @@ impl Connection {
             return Err(StreamError::Unsupported);
         }
         self.streams.reset_at(id, code, reliable_size)
+    }
+
+    /// Sets how many bytes a stream has room for when [`StreamEvent::Writable`](crate::StreamEvent::Writable) tells so, after
+    /// it took less than it was offered. 0, and so it is at first, means half of what it takes at most: that is 256 KiB, or
+    /// what the peer lets through, but 4 KiB at least. No room is waited for that there can't be: a stream with nothing left
+    /// to send tells so at once.
+    ///
+    /// # Errors
+    ///
+    /// When the stream is unknown, or goes the other way.
+    pub fn set_low_water_mark(&mut self, id: StreamId, bytes: u32) -> Result<(), StreamError> {
+        self.streams.set_low_water_mark(id, NonZeroU32::new(bytes))
+    }
+
+    /// What a stream has done so far. Those of one that has ended can be asked for when its last event has been fetched, until
+    /// the next one is, or output.
+    #[must_use]
+    pub fn stream_stats(&mut self, id: StreamId) -> Option<StreamStats> {
+        self.streams.stats(id)
     }
 
     /// Asks the peer to stop sending on a stream; what has arrived is thrown away (RFC 9000, 3.5).

@@ -10,6 +10,7 @@ pub(crate) struct SendCredit {
     limit: u64,
     used: u64,
     blocked: Blocked,
+    times_blocked: u32,
 }
 
 /// Whether the peer knows that we are stopped at the present limit.
@@ -28,6 +29,7 @@ impl SendCredit {
             limit,
             used: 0,
             blocked: Blocked::Untold,
+            times_blocked: 0,
         }
     }
 
@@ -37,6 +39,7 @@ impl SendCredit {
             limit,
             used,
             blocked: Blocked::Untold,
+            times_blocked: 0,
         }
     }
 
@@ -64,8 +67,14 @@ impl SendCredit {
         let owed = self.blocked == Blocked::Untold;
         if owed {
             self.blocked = Blocked::Owed;
+            self.times_blocked = self.times_blocked.saturating_add(1);
         }
         owed
+    }
+
+    /// How many limits have stopped us.
+    pub(crate) const fn times_blocked(&self) -> u32 {
+        self.times_blocked
     }
 
     /// Applies MAX_DATA, MAX_STREAM_DATA or a transport parameter; returns whether it gave any credit.

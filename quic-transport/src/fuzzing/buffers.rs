@@ -112,7 +112,7 @@ impl Reassembly {
     }
 }
 
-/// Writes, sends, acknowledges and loses ranges as the bytes say, and compares with the fate of each single byte.
+/// Writes, lends, sends, acknowledges and loses ranges as the bytes say, and compares with the fate of each single byte.
 pub fn send_buffer(bytes: &[u8]) {
     let mut input = Reader::new(bytes);
     let mut model = Sending {
@@ -148,7 +148,11 @@ impl Sending {
                 let start = self.fates.len();
                 let end = (start + length).min(SPAN);
                 let data: Vec<u8> = (start..end).map(pattern).collect();
-                self.buffer.write(&data, &mut self.pool);
+                if operation & 8 == 0 {
+                    self.buffer.write(&data, &mut self.pool);
+                } else {
+                    self.buffer.lend(data.into());
+                }
                 self.fates.resize(end, Fate::Written);
             }
             1 | 2 => self.send(short(input)? % 3000),
@@ -178,6 +182,25 @@ impl Sending {
                 assert!(self.buffer.is_acked() && !self.buffer.has_lost());
                 return None;
             }
+            _ if operation == 247 => {
+                let base = self.base();
+                let end = (short(input)? * 2).clamp(base, self.fates.len().max(base));
+                self.buffer.truncate(wide(end));
+                self.fates.truncate(end);
+                // Nothing is written behind the end.
+                while self.fates.len() > self.sent() {
+                    self.send(1000);
+                }
+                while self.buffer.has_lost() {
+                    self.send_again(1000);
+                }
+                self.check();
+                return None;
+            }
+            _ if operation == 239 && self.fates.iter().all(|fate| *fate != Fate::Acked) => {
+                self.buffer.restart();
+                self.fates.fill(Fate::Written);
+            }
             _ => self.send(byte(input)?),
         }
         Some(())
@@ -187,13 +210,17 @@ impl Sending {
     fn range(&self, input: &mut Reader<'_>) -> Option<(usize, usize)> {
         let sent = self.sent();
         let (place, length) = (short(input)?, short(input)?);
-        let base = self.fates.iter().take_while(|f| **f == Fate::Acked).count();
         let start = if place % 4 == 0 {
-            base
+            self.base()
         } else {
             (place * 2).min(sent)
         };
         Some((start, (start + length).min(sent)))
+    }
+
+    /// Where the acknowledged part ends.
+    fn base(&self) -> usize {
+        self.fates.iter().take_while(|f| **f == Fate::Acked).count()
     }
 
     fn sent(&self) -> usize {

@@ -1,14 +1,20 @@
 //! What the application does with streams ([RFC 9000, section 2.4](https://www.rfc-editor.org/rfc/rfc9000#section-2.4)).
 
+use std::num::NonZeroU32;
+
+use bytes::Bytes;
+
 use super::events::news;
 use super::output::owed;
 use super::priority::Priority;
 use super::receive::ReceiveStream;
 use super::send::{ResetCause, SendStream};
+use super::stats::StreamStats;
 use super::streams::{Streams, place};
-use super::table::Slot;
-use crate::buffer::{ChunkPool, to_length, to_offset};
+use super::table::{Slot, Stream};
+use crate::buffer::{ChunkPool, SendBuffer, to_length, to_offset};
 use crate::error::StreamError;
+use crate::limits::LEAST_LENT;
 use crate::wire::{Direction, StreamId};
 
 /// What a read gave.
@@ -52,15 +58,47 @@ impl Streams {
     ///
     /// When the sending part is over, or there is none.
     pub(crate) fn send(&mut self, id: StreamId, data: &[u8]) -> Result<usize, StreamError> {
+        self.accept(id, data.len(), |buffer, length, pool| {
+            buffer.write(data.get(..length).unwrap_or_default(), pool);
+        })
+    }
+
+    /// As [`Self::send`], but what is taken off the front of `data` isn't copied, unless it is little.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::send`].
+    pub(crate) fn send_bytes(
+        &mut self,
+        id: StreamId,
+        data: &mut Bytes,
+    ) -> Result<usize, StreamError> {
+        self.accept(id, data.len(), |buffer, length, pool| {
+            let taken = data.split_to(length);
+            if length < LEAST_LENT {
+                buffer.write(&taken, pool);
+            } else {
+                buffer.lend(taken);
+            }
+        })
+    }
+
+    /// Has `put` write as many of the `offered` bytes as there is room for.
+    #[inline]
+    fn accept(
+        &mut self,
+        id: StreamId,
+        offered: usize,
+        put: impl FnOnce(&mut SendBuffer, usize, &mut ChunkPool),
+    ) -> Result<usize, StreamError> {
         let backlog = self.settings.backlog;
         let spare = self.settings.held.saturating_sub(self.held);
         let (slot, send, pool) = self.sending(id)?;
         send.writable()?;
         let room = send.room(backlog);
-        let length = data.len().min(to_length(room.min(spare)));
-        send.buffer
-            .write(data.get(..length).unwrap_or_default(), pool);
-        if length < data.len() {
+        let length = offered.min(to_length(room.min(spare)));
+        put(&mut send.buffer, length, pool);
+        if length < offered {
             send.waiting = true;
             if room > spare {
                 self.waiting.push_back(slot, 0);
@@ -214,6 +252,28 @@ impl Streams {
         send.priority = priority;
         self.schedule(slot);
         Ok(())
+    }
+
+    /// Sets for how much room the application is woken after it was refused bytes; `None` for half of what there may be.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such stream, or no sending part.
+    pub(crate) fn set_low_water_mark(
+        &mut self,
+        id: StreamId,
+        mark: Option<NonZeroU32>,
+    ) -> Result<(), StreamError> {
+        let (slot, send, _) = self.sending(id)?;
+        send.low_water = mark;
+        self.tell_room(slot);
+        Ok(())
+    }
+
+    /// What the stream has done so far.
+    pub(crate) fn stats(&mut self, id: StreamId) -> Option<StreamStats> {
+        let slot = self.table.find(id)?;
+        self.table.get(slot).map(Stream::stats)
     }
 
     #[inline]

@@ -2,6 +2,7 @@
 //! more events than a few for each stream.
 
 use super::streams::Streams;
+use super::table::Stream;
 use crate::wire::{Direction, StreamId};
 
 /// Something about a stream that the application may want to act on.
@@ -31,6 +32,14 @@ pub enum StreamEvent {
         /// The peer's application code.
         code: u64,
     },
+    /// The peer knows of our reset, whether we wanted it or the peer, so that the sending part has ended.
+    ResetAcknowledged {
+        /// The stream.
+        id: StreamId,
+        /// Bytes from its start on without a gap that are known to have arrived before the reset was acknowledged. The peer's
+        /// application may have been given more, or fewer, unless RESET_STREAM_AT promised them.
+        delivered: u64,
+    },
     /// The peer allows more streams to be opened.
     Available(Direction),
 }
@@ -45,12 +54,14 @@ pub(super) mod news {
     pub(in super::super) const RESET: u8 = 4;
     pub(in super::super) const STOPPED: u8 = 8;
     pub(in super::super) const WRITABLE: u8 = 16;
-    pub(in super::super) const FINISHED: u8 = 32;
+    /// The sending part has ended, in whichever way.
+    pub(in super::super) const SENT: u8 = 32;
 }
 
 impl Streams {
     /// The next thing to tell the application.
     pub(crate) fn next_event(&mut self) -> Option<StreamEvent> {
+        self.end_told();
         for (available, direction) in self
             .available
             .iter_mut()
@@ -90,13 +101,21 @@ impl Streams {
                     StreamEvent::Stopped { id, code }
                 }
                 news::WRITABLE => StreamEvent::Writable(id),
-                _ => StreamEvent::Finished(id),
+                _ => stream.sent_event(),
             };
             if stream.news.is_empty() {
                 self.told.remove(slot);
-                self.end_if_over(slot);
+                self.ending = Some(slot);
             }
             return Some(event);
+        }
+    }
+
+    /// Forgets the stream of the last event if that was its end; until now its figures could be asked for.
+    #[inline]
+    pub(super) fn end_told(&mut self) {
+        if let Some(slot) = self.ending.take() {
+            self.end_if_over(slot);
         }
     }
 
@@ -104,5 +123,19 @@ impl Streams {
     #[inline]
     pub(crate) fn has_event(&self) -> bool {
         !self.told.is_empty() || self.available.contains(&true)
+    }
+}
+
+impl Stream {
+    /// What has become of the sending part.
+    fn sent_event(&self) -> StreamEvent {
+        let id = self.id;
+        match &self.send {
+            Some(send) if !send.is_finished() => StreamEvent::ResetAcknowledged {
+                id,
+                delivered: send.delivered(),
+            },
+            Some(_) | None => StreamEvent::Finished(id),
+        }
     }
 }

@@ -24,17 +24,15 @@ impl Streams {
         {
             let send = self.table.get_mut(slot).and_then(|s| s.send.as_mut());
             if send.is_some_and(|send| send.on_reset_at_acked(reliable_size, &mut self.pool)) {
-                self.end_if_over(slot);
+                self.tell(slot, news::SENT);
             }
         } else if let SentFrame::ResetStream(id) = frame
             && let Some(slot) = self.table.find(id)
+            && let Some(send) = self.table.get_mut(slot).and_then(|s| s.send.as_mut())
+            && send.reset_frame().is_some()
         {
-            if let Some(send) = self.table.get_mut(slot).and_then(|s| s.send.as_mut())
-                && send.reset_frame().is_some()
-            {
-                send.on_reset_acked();
-            }
-            self.end_if_over(slot);
+            send.on_reset_acked();
+            self.tell(slot, news::SENT);
         }
     }
 
@@ -117,7 +115,6 @@ impl Streams {
         let was_over = send.is_over();
         let fresh = send.on_acked(offset, length, fin, &mut self.pool);
         let is_over = send.is_over() && !was_over;
-        let finished = send.is_finished();
         // Data that was thought lost has arrived, or a sliver of credit may be used now that nothing is in flight.
         let changed =
             send.demand().map(|demand| send.priority.lane(demand)) != self.scheduled.lane_of(slot);
@@ -125,10 +122,8 @@ impl Streams {
         if changed {
             self.schedule(slot);
         }
-        if is_over && finished {
-            self.tell(slot, news::FINISHED);
-        } else if is_over {
-            self.end_if_over(slot);
+        if is_over {
+            self.tell(slot, news::SENT);
         }
     }
 

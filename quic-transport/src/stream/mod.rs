@@ -12,6 +12,7 @@ mod partial;
 mod send;
 mod receive;
 mod table;
+mod stats;
 mod streams;
 mod events;
 mod input;
@@ -25,6 +26,7 @@ mod tests;
 
 pub use api::{Fill, Read};
 pub use events::StreamEvent;
+pub use stats::StreamStats;
 
 pub(crate) use priority::Priority;
 pub(crate) use streams::{PeerLimits, StreamSettings, Streams};

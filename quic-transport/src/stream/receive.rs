@@ -279,6 +279,11 @@ impl ReceiveStream {
         self.code
     }
 
+    /// The end of what has arrived, gaps included; the final size once a reset has told it.
+    pub(super) const fn highest(&self) -> u64 {
+        self.highest
+    }
+
     /// Whether the part has ended for both sides.
     #[inline]
     pub(super) const fn is_over(&self) -> bool {

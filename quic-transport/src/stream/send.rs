@@ -1,5 +1,7 @@
 //! The sending part of one stream: its bytes, the peer's credit, and how it ends.
 
+use std::num::NonZeroU32;
+
 use super::partial::{Partial, ResetAt};
 use super::priority::{Demand, Priority};
 use super::send_state::{SendEvent, SendState};
@@ -58,6 +60,8 @@ pub(super) struct SendStream {
     partial: Option<Box<Partial>>,
     /// The application was refused bytes and waits to be told that there is room.
     pub(super) waiting: bool,
+    /// For how many bytes, unless for half of what there may be.
+    pub(super) low_water: Option<NonZeroU32>,
 }
 
 impl SendStream {
@@ -89,10 +93,16 @@ impl SendStream {
         self.allowance(backlog).saturating_sub(self.buffer.unsent())
     }
 
-    /// Whether there is enough room again to wake the application.
+    /// If there is enough room again to wake the application: how much is enough.
+    ///
+    /// Nothing that waits to be sent is always enough: a mark that the peer's credit keeps out of reach stops nothing.
     #[inline]
-    pub(super) fn has_room(&self, backlog: u64) -> bool {
-        self.room(backlog) > self.allowance(backlog) / 2
+    pub(super) fn enough_room(&self, backlog: u64) -> Option<u64> {
+        let most = self.allowance(backlog);
+        let mark = self
+            .low_water
+            .map_or(most / 2 + 1, |mark| u64::from(mark.get()).min(most));
+        (self.room(backlog) >= mark).then_some(mark)
     }
 
     /// Whether lost data, a FIN or new data can go out now.
@@ -182,7 +192,7 @@ impl SendStream {
         }
         let in_flight = self.buffer.unacked();
         let held = in_flight.saturating_add(self.buffer.unsent());
-        self.buffer.discard(pool);
+        self.buffer.give_up(pool);
         Some((held, in_flight))
     }
 
@@ -279,10 +289,14 @@ impl SendStream {
         fin: bool,
         pool: &mut ChunkPool,
     ) -> u64 {
+        let end = offset.saturating_add(u64::from(length));
         if !self.state.is_sending() {
+            if self.state == SendState::ResetSent {
+                // It is held no more, but its arrival counts.
+                self.buffer.on_acked(offset..end, pool);
+            }
             return 0;
         }
-        let end = offset.saturating_add(u64::from(length));
         let fresh = self.buffer.on_acked(offset..end, pool);
         if fin && self.partial.is_none() {
             self.fin = Fin::Acked;
@@ -321,6 +335,9 @@ impl SendStream {
     /// What was sent has been rejected: everything written is new again, under this limit.
     pub(super) fn restart(&mut self, limit: u64) {
         self.buffer.restart();
+        if !self.state.is_sending() {
+            self.buffer.truncate(0);
+        }
         self.credit = SendCredit::new(limit);
         if self.fin == Fin::Sent {
             self.fin = Fin::Owed;
@@ -331,6 +348,11 @@ impl SendStream {
     /// RESET_STREAM arrived.
     pub(super) fn on_reset_acked(&mut self) {
         self.step(SendEvent::ResetAcked);
+    }
+
+    /// Bytes from the start on without a gap that are known to have arrived.
+    pub(super) const fn delivered(&self) -> u64 {
+        self.buffer.acked_in_order()
     }
 
     /// Whether everything, FIN included, is known to have arrived.

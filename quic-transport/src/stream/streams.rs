@@ -97,6 +97,8 @@ pub(crate) struct Streams {
     pub(super) owing: Lanes<1>,
     /// Who has news for the application.
     pub(super) told: Lanes<1>,
+    /// The stream of the last event, if it had no other news.
+    pub(super) ending: Option<Slot>,
     /// Who has been read enough to consider new credit.
     pub(super) tuning: Lanes<1>,
     /// Who was refused bytes because all streams together hold too many.
@@ -141,6 +143,7 @@ impl Streams {
             scheduled: Lanes::default(),
             owing: Lanes::default(),
             told: Lanes::default(),
+            ending: None,
             tuning: Lanes::default(),
             waiting: Lanes::default(),
             stopped: Lanes::default(),
@@ -214,6 +217,7 @@ impl Streams {
     /// Windows stay as they are when they may not `grow`, because memory is short.
     pub(crate) fn settle(&mut self, now: Instant, rtt: Duration, grow: bool) {
         self.pool.settle(now);
+        self.end_told();
         while let Some(slot) = self.tuning.pop_front(0) {
             let Some(stream) = self.table.get_mut(slot) else {
                 continue;
@@ -357,16 +361,19 @@ impl Streams {
         }
     }
 
-    /// Wakes the application if it waits for room and there is enough.
+    /// Wakes the application if it waits for room and there is enough, in the stream and in all of them together.
     #[inline]
     pub(super) fn tell_room(&mut self, slot: Slot) {
-        let full = self.held >= self.settings.held;
+        let spare = self.settings.held.saturating_sub(self.held);
         if let Some(stream) = self.table.get_mut(slot)
             && let Some(send) = stream.send.as_mut()
             && send.waiting
-            && !full
-            && send.has_room(self.settings.backlog)
+            && let Some(enough) = send.enough_room(self.settings.backlog)
         {
+            if spare < enough.min(self.settings.held / 2).max(1) {
+                self.waiting.push_back(slot, 0);
+                return;
+            }
             send.waiting = false;
             self.tell(slot, news::WRITABLE);
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use quic_common::{BatchHead, Ecn, Reader};
-use quic_transport::{Connection, Direction, Side, StreamError, StreamId};
+use quic_transport::{Bytes, Connection, Direction, Side, StreamError, StreamId};
 
 use crate::ends::{Client, Log, Server, Settings};
 use crate::network::{Chance, Link};
@@ -149,9 +149,12 @@ impl Model {
             3 => {
                 let urgency = u8::try_from(count % 8).unwrap();
                 let set = connection.set_priority(id, urgency, count & 8 != 0);
+                let mark = u32::try_from(count).unwrap();
+                assert_eq!(connection.set_low_water_mark(id, mark), set);
                 assert!(set.is_ok() || !sends(id, side) || stream.may_be_unknown(side));
             }
-            4..=6 => stream.send(connection, side, count),
+            4 | 5 => stream.send(connection, side, count, false),
+            6 => stream.send(connection, side, count, true),
             7 => stream.finish(connection, side),
             8 if count.is_multiple_of(4) => {
                 let reset = connection.reset(id, 7);
@@ -227,14 +230,22 @@ impl Stream {
         })
     }
 
-    fn send(&mut self, connection: &mut Connection, side: usize, count: usize) {
+    /// Writes bytes, which are copied or lent.
+    fn send(&mut self, connection: &mut Connection, side: usize, count: usize, lends: bool) {
         let start = self.ends[side].written;
         let count = count.min(MOST - start);
         let data: Vec<u8> = (start..start + count).map(pattern).collect();
         let can = sends(self.id, side) && self.is_open(side);
-        match connection.stream_send(self.id, &data) {
+        let mut lent = Bytes::from(data);
+        let sent = if lends {
+            connection.stream_send_bytes(self.id, &mut lent)
+        } else {
+            connection.stream_send(self.id, &lent)
+        };
+        match sent {
             Ok(taken) => {
                 assert!(can && taken <= count);
+                assert!(!lends || lent.len() == count - taken);
                 self.ends[side].written += taken;
             }
             Err(error) => self.refused(error, side, can),

@@ -65,6 +65,11 @@ fn a_reset_discards_what_was_buffered_and_keeps_the_final_size() {
     assert_eq!(streams.send(id, b"x"), Err(StreamError::Finished));
     assert_eq!(streams.reset(id, 6), Ok(()), "once is enough");
     acked(&mut streams, &reset);
+    let delivered = final_size;
+    assert_eq!(
+        events(&mut streams),
+        [StreamEvent::ResetAcknowledged { id, delivered }]
+    );
     assert_eq!(streams.count(), 1, "the other part is open");
     streams.on_stream(id, 0, b"", true).unwrap();
     assert_eq!(events(&mut streams), [StreamEvent::Readable(id)]);
@@ -310,5 +315,58 @@ fn a_reset_stands_though_everything_arrives() {
     let reset = write(&mut streams, 1200);
     assert!(matches!(reset.frames()[..], [Frame::ResetStream { .. }]));
     acked(&mut streams, &reset);
+    let delivered = 3;
+    assert_eq!(
+        events(&mut streams),
+        [StreamEvent::ResetAcknowledged { id, delivered }]
+    );
     assert_eq!(streams.count(), 0);
+}
+
+/// What arrived without a gap counts until the reset is acknowledged; what lies beyond one, and what comes later, doesn't.
+#[test]
+fn a_reset_tells_what_was_delivered_before_it_was_acknowledged() {
+    for (arrived, expected) in [
+        (&[][..], 0),
+        (&[0], 1000),
+        (&[0, 2], 1000),
+        (&[0, 2, 1], 3000),
+        (&[1, 2], 0),
+    ] {
+        for is_stopped in [false, true] {
+            let mut streams = server();
+            let id = streams.open(UNI).unwrap();
+            streams.send(id, &[1; 5000]).unwrap();
+            let packets: Vec<_> = [1002, 1004, 1004]
+                .map(|size| write(&mut streams, size))
+                .into();
+            let (before, after) = arrived.split_at(arrived.len() / 2);
+            for place in before {
+                acked(&mut streams, &packets[*place]);
+            }
+            if is_stopped {
+                streams.on_stop_sending(id, 5).unwrap();
+                let stopped = StreamEvent::Stopped { id, code: 5 };
+                assert_eq!(events(&mut streams), [stopped]);
+            } else {
+                streams.reset(id, 5).unwrap();
+            }
+            assert_eq!((streams.held(), streams.unsent()), (0, 0));
+            let reset = write(&mut streams, 1200);
+            for place in after {
+                acked(&mut streams, &packets[*place]);
+            }
+            assert_eq!((streams.held(), events(&mut streams)), (0, vec![]));
+            acked(&mut streams, &reset);
+            for packet in &packets {
+                acked(&mut streams, packet);
+            }
+            let delivered = expected.min(3000);
+            assert_eq!(
+                events(&mut streams),
+                [StreamEvent::ResetAcknowledged { id, delivered }]
+            );
+            assert_eq!(streams.count(), 0);
+        }
+    }
 }

@@ -7,6 +7,8 @@ mod slivers;
 mod ending;
 mod partial;
 mod sending;
+mod lent;
+mod stats;
 mod two_ends;
 
 use super::{PeerLimits, StreamEvent, StreamSettings, Streams};
