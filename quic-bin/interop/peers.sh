@@ -58,6 +58,10 @@ with quiche server retry --retry
 plain quiche client handshake transfer multiplexing http3 retry
 with quiche client resumption --resume
 with quiche client zero-rtt --zero-rtt
+finding quiche client zero-rtt "the peer's program, which looks whether it may make requests only after it has read a \
+datagram: our first one completes a resumed handshake. Its ClientHello does offer early data (the second one is longer \
+than the first by just a PSK and that extension), and behind a Retry the same request arrives in a 0-RTT packet and is \
+answered before the handshake is complete. quinn's server doesn't get early data from it, either."
 
 peer s2n-quic "hq-interop"
 plain s2n-quic server handshake transfer multiplexing ecn rebinding migration key-update client-hello
@@ -101,7 +105,8 @@ with picoquic client rebinding "-f 1"
 with picoquic client migration "-f 3"
 
 peer msquic "hq-interop"
-plain msquic server handshake transfer multiplexing key-update v2 compatible rebinding migration client-hello
+# Its server doesn't send version_information, so there is nothing to negotiate compatibly.
+plain msquic server handshake transfer multiplexing key-update v2 rebinding migration client-hello
 plain msquic client handshake transfer multiplexing retry
 
 peer curl_cffi "h3"
