@@ -1,12 +1,12 @@
 //! A client that makes a number of requests on one connection, some at a time.
 
-use std::time::Instant;
+use std::{net::SocketAddr, time::Instant};
 
 use quic_bin::event_loop::{EventLoop, Output, Protocol, SocketId};
 use quic_bin::pattern::Source;
 use quic_common::{BatchBuffer, IdMap, Random};
 use quic_http3::{ClientEvent, ClientSession, Code, Field};
-use quic_transport::{Config, Connection, Event, MAX_DATAGRAM, StreamId};
+use quic_transport::{Config, Connection, Event, MAX_DATAGRAM, StreamId, tls};
 use quic_udp::{Datagrams, Socket};
 
 use crate::Service;
@@ -46,31 +46,36 @@ struct Client {
 }
 
 impl Load {
-    /// Completes a handshake with `service`.
+    /// Completes a handshake with `service`, on a socket of its own.
     #[must_use]
     pub fn connect(service: &Service, seed: u64) -> Self {
-        let config = Config {
-            max_datagram: MAX_DATAGRAM,
-            ..Config::default()
-        };
         let mut bytes = [0; 32];
         if let Some(start) = bytes.first_chunk_mut() {
             *start = seed.to_le_bytes();
         }
-        let random = Random::from_seed(bytes);
-        let connection = Connection::client(
-            &config,
-            &service.tls,
-            "localhost",
-            service.address,
-            random,
-            Instant::now(),
-        )
-        .unwrap();
         let mut events = EventLoop::new().unwrap();
-        events
-            .add(Socket::bind_for(service.address).unwrap())
-            .unwrap();
+        let socket = Socket::bind_for(service.address).unwrap();
+        events.add(socket).unwrap();
+        let config = Config {
+            max_datagram: MAX_DATAGRAM,
+            ..Config::default()
+        };
+        let random = Random::from_seed(bytes);
+        Self::open(events, service.address, &service.tls, &config, random)
+    }
+
+    /// Completes a handshake with the server at `address`, over the first of these sockets.
+    #[must_use]
+    pub fn open(
+        events: EventLoop,
+        address: SocketAddr,
+        tls: &tls::ClientConfig,
+        config: &Config,
+        random: Random,
+    ) -> Self {
+        let now = Instant::now();
+        let connection =
+            Connection::client(config, tls, "localhost", address, random, now).unwrap();
         let client = Client {
             connection,
             session: ClientSession::new(),
@@ -93,6 +98,12 @@ impl Load {
         load
     }
 
+    /// The connection, for what can be asked about it.
+    #[must_use]
+    pub const fn connection(&self) -> &Connection {
+        &self.client.connection
+    }
+
     /// Carries out a plan; returns the bytes of all response bodies.
     pub fn run(&mut self, plan: Plan) -> u64 {
         let client = &mut self.client;
@@ -108,10 +119,16 @@ impl Load {
     }
 
     /// Says goodbye.
-    pub fn close(mut self) {
+    pub fn close(&mut self) {
         self.client.is_closing = true;
         self.client.connection.close(Code::NO_ERROR.value(), b"");
         self.events.run(&mut self.client).unwrap();
+    }
+
+    /// The sockets, for another connection.
+    #[must_use]
+    pub fn into_events(self) -> EventLoop {
+        self.events
     }
 }
 

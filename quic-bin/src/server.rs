@@ -56,6 +56,8 @@ pub struct Settings {
     pub connections_of_address: Option<usize>,
     /// The key exchange groups that it accepts, most wanted first.
     pub key_exchange: Vec<KeyExchange>,
+    /// Requests that a client may have open at a time.
+    pub streams: u64,
     /// Whether it takes requests that come in 0-RTT packets.
     pub early_data: bool,
     /// Whether those are to be made again after the handshake.
@@ -81,6 +83,7 @@ impl Default for Settings {
             extensions: Extensions::default(),
             connections_of_address: None,
             key_exchange: KeyExchange::DEFAULT.to_vec(),
+            streams: SERVER_STREAMS,
             early_data: true,
             refuses_early: false,
             secrets: None,
@@ -94,7 +97,7 @@ impl Settings {
     /// The settings for all connections.
     fn config(&self) -> Config {
         let mut config = self.extensions.apply(Config {
-            max_streams_bidirectional: SERVER_STREAMS,
+            max_streams_bidirectional: self.streams,
             disable_active_migration: self.forbids_migration,
             early_data: self.early_data,
             ..Config::default()

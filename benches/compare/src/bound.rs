@@ -5,8 +5,6 @@
 use std::{
     io::IoSliceMut,
     net::{Ipv4Addr, SocketAddr, UdpSocket},
-    path::Path,
-    time::{Duration, Instant},
 };
 
 use nix::sys::socket::{getsockopt, sockopt};
@@ -15,8 +13,9 @@ use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey, quic};
 
 use crate::{
     Outcome,
-    measure::{Figures, announce},
-    work::{Ask, Kind, Work},
+    measure::{Meter, announce, say},
+    number::count,
+    work::{Ask, Job},
 };
 
 /// A first byte, a connection ID, a packet number.
@@ -37,8 +36,9 @@ struct Keys {
 impl Keys {
     fn new() -> Outcome<Self> {
         let key = [7; 16];
-        let unbound = UnboundKey::new(&AES_128_GCM, &key).map_err(|_| "no key")?;
-        let header = quic::HeaderProtectionKey::new(&quic::AES_128, &key).map_err(|_| "no key")?;
+        let unbound = UnboundKey::new(&AES_128_GCM, &key).map_err(|_unspecified| "no key")?;
+        let header = quic::HeaderProtectionKey::new(&quic::AES_128, &key)
+            .map_err(|_unspecified| "no key")?;
         Ok(Self {
             packet: LessSafeKey::new(unbound),
             header,
@@ -47,45 +47,58 @@ impl Keys {
 
     fn seal(&self, number: u32, packet: &mut [u8], body: &[u8]) -> Outcome<()> {
         let (header, rest) = packet.split_at_mut(HEADER);
-        header[0] = 0x43;
-        header[9..].copy_from_slice(&number.to_be_bytes());
+        write(header, number);
         let (plain, tag) = rest.split_at_mut(body.len());
         plain.copy_from_slice(body);
         let sealed = self
             .packet
             .seal_in_place_separate_tag(nonce(number), Aad::from(&*header), plain)
-            .map_err(|_| "not sealed")?;
+            .map_err(|_unspecified| "not sealed")?;
         tag.copy_from_slice(sealed.as_ref());
         self.mask(packet)
     }
 
-    fn open(&self, packet: &mut [u8]) -> Outcome<()> {
+    /// The packet's number and what is in it.
+    fn open<'a>(&self, packet: &'a mut [u8]) -> Outcome<(u32, &'a [u8])> {
         self.mask(packet)?;
         let (header, sealed) = packet.split_at_mut(HEADER);
-        let number = u32::from_be_bytes(header[9..].try_into()?);
-        self.packet
+        let number = u32::from_be_bytes(*header.last_chunk().ok_or("too short")?);
+        let plain = self
+            .packet
             .open_in_place(nonce(number), Aad::from(&*header), sealed)
-            .map_err(|_| "not authentic")?;
-        Ok(())
+            .map_err(|_unspecified| "not authentic")?;
+        Ok((number, plain))
     }
 
     fn mask(&self, packet: &mut [u8]) -> Outcome<()> {
-        let (header, sample) = packet.split_at_mut(HEADER);
-        let mask = self
-            .header
-            .new_mask(&sample[..16])
-            .map_err(|_| "no sample")?;
-        header[0] ^= mask[0] & 0x1f;
-        for (byte, mask) in header[9..].iter_mut().zip(&mask[1..]) {
-            *byte ^= mask;
+        let (header, sealed) = packet.split_at_mut(HEADER);
+        let sample = sealed.first_chunk::<16>().ok_or("too short")?;
+        let mask = self.header.new_mask(sample);
+        let [first_mask, mask @ ..] = mask.map_err(|_unspecified| "no sample")?;
+        if let Some((first, rest)) = header.split_first_mut() {
+            *first ^= first_mask & 0x1f;
+            for (byte, mask) in rest.iter_mut().rev().zip(mask) {
+                *byte ^= mask;
+            }
         }
         Ok(())
     }
 }
 
+fn write(header: &mut [u8], number: u32) {
+    if let Some(first) = header.first_mut() {
+        *first = 0x43;
+    }
+    if let Some(last) = header.last_chunk_mut() {
+        *last = number.to_be_bytes();
+    }
+}
+
 fn nonce(number: u32) -> Nonce {
     let mut nonce = [9; 12];
-    nonce[8..].copy_from_slice(&number.to_be_bytes());
+    if let Some(last) = nonce.last_chunk_mut() {
+        *last = number.to_be_bytes();
+    }
     Nonce::assume_unique_for_key(nonce)
 }
 
@@ -106,10 +119,10 @@ impl Socket {
     }
 }
 
-/// The sender: waits for a datagram that says how much is wanted.
-pub(crate) fn serve(_: &Path) -> Outcome<()> {
+/// The sender: waits for a datagram that says how much is wanted. Which way it goes is all the same.
+pub(crate) fn serve(_: &Job) -> Outcome<()> {
     let Socket { socket, state } = Socket::bind()?;
-    announce(socket.local_addr()?)?;
+    let meter = announce(socket.local_addr()?)?;
     let mut ask = [0; Ask::SIZE];
     let (_, client) = socket.recv_from(&mut ask)?;
     let total = Ask::decode(ask).down;
@@ -127,7 +140,7 @@ pub(crate) fn serve(_: &Path) -> Outcome<()> {
         for packet in batch.chunks_mut(segment) {
             keys.seal(number, packet, &body)?;
             number += 1;
-            sent += body.len() as u64;
+            sent += count(body.len());
         }
         let transmit = Transmit {
             destination: client,
@@ -138,45 +151,39 @@ pub(crate) fn serve(_: &Path) -> Outcome<()> {
         };
         state.try_send(UdpSockRef::from(&socket), &transmit)?;
     }
-    Figures::of_self(Duration::ZERO)?.print();
-    Ok(())
+    Ok(say(meter.figures()?)?)
 }
 
 /// The receiver.
-pub(crate) fn run(_: &Path, address: SocketAddr, work: Work) -> Outcome<()> {
-    if !matches!(work.kind, Kind::Download | Kind::Upload) {
-        return Err("the bound is one for bytes".into());
-    }
+pub(crate) fn run(job: &Job, address: SocketAddr) -> Outcome<()> {
+    let amount = job.work.amount;
     let Socket { socket, state } = Socket::bind()?;
     let ask = Ask {
-        down: work.amount,
+        down: amount,
         up: 0,
     };
-    let start = Instant::now();
+    let meter = Meter::start()?;
     socket.send_to(&ask.encode(), address)?;
     let keys = Keys::new()?;
     let (mut buffer, mut body) = (vec![0; 1 << 16], vec![0; 1 << 16]);
     let mut received = 0;
-    while received < work.amount {
+    while received < amount {
         let mut meta = [RecvMeta::default()];
-        state.recv(
-            UdpSockRef::from(&socket),
-            &mut [IoSliceMut::new(&mut buffer)],
-            &mut meta,
-        )?;
+        let mut slices = [IoSliceMut::new(&mut buffer)];
+        state.recv(UdpSockRef::from(&socket), &mut slices, &mut meta)?;
         let [meta] = meta;
-        for packet in buffer[..meta.len].chunks_mut(meta.stride) {
-            keys.open(packet)?;
-            let plain = &packet[HEADER..packet.len() - TAG];
-            body[..plain.len()].copy_from_slice(plain);
-            let number = u32::from_be_bytes(packet[9..HEADER].try_into()?);
-            received = received.max((u64::from(number) + 1) * plain.len() as u64);
+        let arrived = buffer.get_mut(..meta.len).unwrap_or_default();
+        for packet in arrived.chunks_mut(meta.stride.max(1)) {
+            let (number, plain) = keys.open(packet)?;
+            if let Some(room) = body.get_mut(..plain.len()) {
+                room.copy_from_slice(plain);
+            }
+            received = received.max((u64::from(number) + 1) * count(plain.len()));
         }
         std::hint::black_box(&body);
         socket.send_to(&received.to_be_bytes(), address)?;
     }
-    Figures::of_self(start.elapsed())?.print();
-    Ok(())
+    Ok(say(meter.figures()?)?)
 }
 
 /// Bytes of a datagram, as other stacks make them: what the path carries, less 48 for the headers of IPv6 and UDP.

@@ -2,36 +2,39 @@
 //!
 //! Each round runs every stack once, client and server as processes of their own, pinned to a CPU each, so that a
 //! machine that gets slower gets slower for all. Where a stack lets us choose, only TLS_AES_128_GCM_SHA256 and X25519 are
-//! offered.
+//! offered; what was negotiated is read off the network. A client fails unless it has received every byte.
 
+mod number;
 mod work;
 mod measure;
 mod tls;
+mod asynchronous;
 mod bound;
 mod ours;
-mod peer_quiche;
-mod peer_quinn;
-mod peer_s2n;
-mod tcp;
+mod peers;
+mod stack;
+mod negotiated;
+mod run;
 mod table;
+mod chart;
+mod namespace;
 
 use std::{
     error::Error,
     fs,
-    io::{BufRead as _, BufReader, Read as _},
     net::SocketAddr,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
     time::SystemTime,
 };
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use quic_bin::certificate::Identity;
 
 use crate::{
-    measure::Figures,
+    run::Run,
+    stack::Contestant,
     table::Row,
-    work::{Kind, Work},
+    work::{Job, Kind, Work},
 };
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -44,21 +47,31 @@ struct Arguments {
     /// What to do.
     #[arg(long, value_enum, default_value = "download")]
     work: Kind,
-    /// Bytes of the body, or how many requests or connections [default: 1 GiB, 10000, 1000].
-    #[arg(long)]
-    amount: Option<u64>,
-    /// Rounds.
+    /// Bytes of the body, or how many requests or connections; several make a row each [default: 1 GiB, 10000, 1000].
+    #[arg(long, value_delimiter = ',')]
+    amount: Vec<u64>,
+    /// Requests under way at a time; several make a row each [default: all].
+    #[arg(long, value_delimiter = ',')]
+    parallel: Vec<u64>,
+    /// Rounds; from 20 on, the slowest is held against the median.
     #[arg(long, default_value_t = 7)]
     rounds: usize,
     /// The stacks, in the table's order [default: all that can do the work].
-    #[arg(long, value_enum, value_delimiter = ',')]
-    stacks: Option<Vec<Stack>>,
-    /// Run in a network namespace whose loopback has this MTU (needs unprivileged user namespaces).
+    #[arg(long, value_delimiter = ',')]
+    stacks: Vec<Contestant>,
+    /// A folder with stacks built elsewhere, each a folder with programs `server` and `client` and a file `works`: see
+    /// src/peers/programs.rs.
+    #[arg(long, env = "PEERS", value_name = "DIR")]
+    peers: Option<PathBuf>,
+    /// Run in a network namespace whose loopback has this MTU (needs root, or unprivileged user namespaces).
     #[arg(long)]
     mtu: Option<u32>,
+    /// It does already.
+    #[arg(long, hide = true)]
+    within_mtu: Option<u32>,
     /// Run client and server on one CPU.
     #[arg(long)]
-    one_cpu: bool,
+    one_core: bool,
     /// Count the system calls of one more run of each, with perf.
     #[arg(long)]
     system_calls: bool,
@@ -68,21 +81,39 @@ struct Arguments {
 }
 
 impl Arguments {
-    fn work(&self) -> Work {
-        let usual = match self.work {
-            Kind::Download | Kind::Upload => 1 << 30,
-            Kind::Requests => 10_000,
-            Kind::Connections => 1000,
+    /// What is to be done, all of one kind.
+    fn works(&self) -> Vec<Work> {
+        let kind = self.work;
+        let amounts = if self.amount.is_empty() {
+            vec![kind.usual_amount()]
+        } else {
+            self.amount.clone()
         };
-        Work {
-            kind: self.work,
-            amount: self.amount.unwrap_or(usual),
-        }
+        let works = amounts.into_iter().flat_map(|amount| {
+            let all = Work {
+                kind,
+                amount,
+                parallel: if kind == Kind::Requests { amount } else { 1 },
+            };
+            let some = self.parallel.iter().map(move |parallel| Work {
+                parallel: (*parallel).clamp(1, all.parallel),
+                ..all
+            });
+            let some: Vec<Work> = some.collect();
+            if some.is_empty() { vec![all] } else { some }
+        });
+        works.collect()
     }
 
-    fn stacks(&self) -> Vec<Stack> {
-        let all = || Stack::ALL.into_iter().filter(|stack| stack.does(self.work));
-        self.stacks.clone().unwrap_or_else(|| all().collect())
+    fn contestants(&self) -> Outcome<Vec<Contestant>> {
+        if self.stacks.is_empty() {
+            let is_loopback = self.within_mtu.is_none();
+            return Contestant::usual(self.work, is_loopback, self.peers.as_deref());
+        }
+        match self.stacks.iter().find(|one| !one.does(self.work)) {
+            Some(unable) => Err(format!("{}: can't do that", unable.title()).into()),
+            None => Ok(self.stacks.clone()),
+        }
     }
 }
 
@@ -91,181 +122,116 @@ enum Role {
     /// Serves until its standard input ends (used by the comparison itself).
     #[command(hide = true)]
     Server {
-        stack: Stack,
-        directory: PathBuf,
+        stack: Contestant,
         cpu: usize,
+        #[command(flatten)]
+        job: Job,
     },
     /// Does the work once (used by the comparison itself).
     #[command(hide = true)]
     Client {
-        stack: Stack,
-        directory: PathBuf,
+        stack: Contestant,
         cpu: usize,
+        #[command(flatten)]
+        job: Job,
         address: SocketAddr,
-        work: Kind,
-        amount: u64,
     },
-}
-
-/// What is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Stack {
-    /// This one, HTTP/3.
-    Ours,
-    /// quinn, raw streams.
-    Quinn,
-    /// s2n-quic, raw streams.
-    S2n,
-    /// quiche, raw streams.
-    Quiche,
-    /// Kernel TCP and TLS 1.3 by rustls.
-    Tcp,
-    /// What no stack can beat: batches and AES-128-GCM, nothing else.
-    Bound,
-}
-
-impl Stack {
-    const ALL: [Self; 6] = [
-        Self::Ours,
-        Self::Quinn,
-        Self::S2n,
-        Self::Quiche,
-        Self::Tcp,
-        Self::Bound,
-    ];
-
-    /// Whether it can do that at all.
-    const fn does(self, work: Kind) -> bool {
-        match self {
-            Self::Ours | Self::Quinn | Self::S2n | Self::Quiche => true,
-            Self::Tcp => !matches!(work, Kind::Requests),
-            Self::Bound => matches!(work, Kind::Download | Kind::Upload),
-        }
-    }
-
-    fn argument(self) -> String {
-        let value = self.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-
-    const fn title(self) -> &'static str {
-        match self {
-            Self::Ours => "this stack, HTTP/3",
-            Self::Quinn => "quinn, raw stream",
-            Self::S2n => "s2n-quic, raw stream",
-            Self::Quiche => "quiche, raw stream",
-            Self::Tcp => "TCP, TLS 1.3 by rustls",
-            Self::Bound => "the bound",
-        }
-    }
-
-    fn serve(self, directory: &Path) -> Outcome<()> {
-        match self {
-            Self::Ours => ours::serve(directory),
-            Self::Quinn => peer_quinn::serve(directory),
-            Self::S2n => peer_s2n::serve(directory),
-            Self::Quiche => peer_quiche::serve(directory),
-            Self::Tcp => tcp::serve(directory),
-            Self::Bound => bound::serve(directory),
-        }
-    }
-
-    fn run(self, directory: &Path, address: SocketAddr, work: Work) -> Outcome<()> {
-        match self {
-            Self::Ours => ours::run(directory, address, work),
-            Self::Quinn => peer_quinn::run(directory, address, work),
-            Self::S2n => peer_s2n::run(directory, address, work),
-            Self::Quiche => peer_quiche::run(directory, address, work),
-            Self::Tcp => tcp::run(directory, address, work),
-            Self::Bound => bound::run(directory, address, work),
-        }
-    }
 }
 
 fn main() -> Outcome<()> {
     let arguments = Arguments::parse();
     match &arguments.role {
-        Some(Role::Server {
-            stack,
-            directory,
-            cpu,
-        }) => {
+        Some(Role::Server { stack, cpu, job }) => {
             measure::pin(*cpu)?;
-            stack.serve(directory)
+            stack.serve(job)
         }
         Some(Role::Client {
             stack,
-            directory,
             cpu,
+            job,
             address,
-            work,
-            amount,
         }) => {
             measure::pin(*cpu)?;
-            let work = Work {
-                kind: *work,
-                amount: *amount,
-            };
-            stack.run(directory, *address, work)
+            stack.run(job, *address)
         }
         None => match arguments.mtu {
-            Some(mtu) => in_namespace(mtu),
+            Some(mtu) => namespace::again(mtu),
             None => compare(&arguments),
         },
-    }
-}
-
-/// Runs this program again where loopback has another MTU.
-fn in_namespace(mtu: u32) -> Outcome<()> {
-    let program = std::env::current_exe()?;
-    let mut rest: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(at) = rest.iter().position(|argument| argument == "--mtu") {
-        rest.drain(at..(at + 2).min(rest.len()));
-    }
-    rest.retain(|argument| !argument.starts_with("--mtu="));
-    println!("loopback MTU {mtu}");
-    let status = Command::new("unshare")
-        .args([
-            "-rn",
-            "sh",
-            "-c",
-            "ip link set lo up mtu \"$0\" && exec \"$@\"",
-        ])
-        .arg(mtu.to_string())
-        .arg(program)
-        .args(rest)
-        .status()?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err("the comparison failed".into())
     }
 }
 
 fn compare(arguments: &Arguments) -> Outcome<()> {
     let directory = std::env::temp_dir().join(format!("compare-{}", std::process::id()));
     fs::create_dir_all(&directory)?;
-    write_identity(&directory)?;
-    let (work, stacks) = (arguments.work(), arguments.stacks());
-    let mut rows: Vec<Row> = stacks.iter().map(|stack| Row::new(stack.title())).collect();
+    let outcome = compare_in(&directory, arguments);
+    fs::remove_dir_all(&directory)?;
+    outcome
+}
+
+fn compare_in(directory: &Path, arguments: &Arguments) -> Outcome<()> {
+    write_identity(directory)?;
+    let contestants = arguments.contestants()?;
+    let jobs: Vec<Job> = arguments
+        .works()
+        .into_iter()
+        .map(|work| Job {
+            directory: directory.to_owned(),
+            work,
+        })
+        .collect();
+    let runs: Vec<Run<'_>> = contestants
+        .iter()
+        .flat_map(|contestant| {
+            jobs.iter().map(move |job| Run {
+                contestant,
+                job,
+                is_one_cpu: arguments.one_core,
+            })
+        })
+        .collect();
+    let rows: Outcome<Vec<Row>> = runs.iter().map(|run| row(run, arguments)).collect();
+    let mut rows = rows?;
     for _ in 0..arguments.rounds {
-        for (stack, row) in stacks.iter().zip(&mut rows) {
-            let run = Run::new(*stack, &directory, arguments);
+        for (run, row) in runs.iter().zip(&mut rows) {
             row.runs.push(run.figures()?);
         }
     }
-    if arguments.system_calls {
-        for (stack, row) in stacks.iter().zip(&mut rows) {
-            let run = Run::new(*stack, &directory, arguments);
-            row.calls = run.system_calls()?;
-        }
-    }
-    fs::remove_dir_all(&directory)?;
-    println!("{}", table::table(&rows, work));
+    println!("{}", table::table(&rows, arguments.work));
     if let Some(file) = &arguments.svg {
-        fs::write(file, table::chart(&rows, work))?;
+        fs::write(file, chart::chart(&rows, arguments.work))?;
     }
     Ok(())
+}
+
+/// What is found out before the rounds, which warms up everything.
+fn row(run: &Run<'_>, arguments: &Arguments) -> Outcome<Row> {
+    let calls = if arguments.system_calls {
+        run.system_calls()?
+    } else {
+        None
+    };
+    let work = run.job.work;
+    let little = Job {
+        directory: run.job.directory.clone(),
+        work: Work {
+            amount: work.amount.min(3),
+            parallel: 1,
+            ..work
+        },
+    };
+    let little = Run {
+        job: &little,
+        ..*run
+    };
+    let has_tls = run.contestant.has_tls();
+    Ok(Row {
+        title: run.contestant.title(),
+        work,
+        runs: Vec::new(),
+        calls,
+        negotiated: has_tls.then(|| little.negotiated()).transpose()?,
+    })
 }
 
 /// A certificate and its key, in the two forms that the stacks want.
@@ -281,104 +247,4 @@ fn write_identity(directory: &Path) -> Outcome<()> {
         fs::write(directory.join(format!("{name}.pem")), pem)?;
     }
     Ok(())
-}
-
-/// One run of one stack.
-struct Run<'a> {
-    stack: Stack,
-    directory: &'a Path,
-    arguments: &'a Arguments,
-    /// Where the system calls are counted, if they are.
-    counts: Option<[PathBuf; 2]>,
-}
-
-impl<'a> Run<'a> {
-    const fn new(stack: Stack, directory: &'a Path, arguments: &'a Arguments) -> Self {
-        Self {
-            stack,
-            directory,
-            arguments,
-            counts: None,
-        }
-    }
-
-    /// One end: this program again, under perf if its system calls are counted.
-    fn command(&self, end: usize) -> Outcome<Command> {
-        let program = std::env::current_exe()?;
-        Ok(match &self.counts {
-            None => Command::new(program),
-            Some(files) => {
-                let mut command = Command::new("perf");
-                command
-                    .args(["stat", "-x", ",", "-e", "raw_syscalls:sys_enter", "-o"])
-                    .arg(&files[end])
-                    .arg(program);
-                command
-            }
-        })
-    }
-
-    /// The client's and the server's figures.
-    fn figures(&self) -> Outcome<[Figures; 2]> {
-        let stack = self.stack.argument();
-        let client_cpu = usize::from(!self.arguments.one_cpu).to_string();
-        let mut server = Ends(
-            self.command(1)?
-                .args(["server", &stack])
-                .arg(self.directory)
-                .arg("0")
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()?,
-        );
-        let mut from_server = BufReader::new(server.0.stdout.take().ok_or("no pipe")?);
-        let mut address = String::new();
-        from_server.read_line(&mut address)?;
-        let client = self
-            .command(0)?
-            .args(["client", &stack])
-            .arg(self.directory)
-            .args([&client_cpu, address.trim()])
-            .args(self.arguments.work().arguments())
-            .output()?;
-        if !client.status.success() {
-            let error = String::from_utf8_lossy(&client.stderr).into_owned();
-            return Err(format!("{}: {error}", self.stack.title()).into());
-        }
-        drop(server.0.stdin.take());
-        let mut said = String::new();
-        from_server.read_to_string(&mut said)?;
-        server.0.wait()?;
-        Ok([
-            Figures::parse(&String::from_utf8_lossy(&client.stdout))?,
-            Figures::parse(&said)?,
-        ])
-    }
-
-    /// The system calls of both ends, the handful of starting and ending among them; `None` where perf may not count them,
-    /// as in a namespace.
-    fn system_calls(mut self) -> Outcome<Option<f64>> {
-        let files = ["client.calls", "server.calls"].map(|name| self.directory.join(name));
-        self.counts = Some(files.clone());
-        self.figures()?;
-        let mut all = 0.0;
-        for file in files {
-            let text = fs::read_to_string(file)?;
-            let line = text.lines().find(|line| line.contains("sys_enter"));
-            let count = line.and_then(|line| line.split(',').next());
-            all += count.ok_or("perf has counted nothing")?.parse::<f64>()?;
-        }
-        Ok(Some(all).filter(|all| *all > 0.0))
-    }
-}
-
-/// A child that doesn't outlive us.
-struct Ends(Child);
-
-impl Drop for Ends {
-    fn drop(&mut self) {
-        // It has ended already, or it has to.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }

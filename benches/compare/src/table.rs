@@ -1,102 +1,147 @@
-//! The table, and the chart.
+//! Medians with their ranges, as a table in Markdown.
 
 use std::fmt::Write as _;
 
-use crate::{measure::Figures, work::Work};
+use crate::{
+    measure::Figures,
+    number::{Real as _, count},
+    run::Pair,
+    work::{Kind, Work},
+};
 
-/// The runs of one stack: client and server.
+/// From so many rounds on, stalls are looked for.
+const MANY: usize = 20;
+
+/// The runs of one stack with one work.
 #[derive(Debug)]
 pub(crate) struct Row {
-    pub(crate) title: &'static str,
-    pub(crate) runs: Vec<[Figures; 2]>,
+    pub(crate) title: String,
+    pub(crate) work: Work,
+    pub(crate) runs: Vec<Pair>,
     /// System calls of both ends in one run apart, where they can be counted.
-    pub(crate) calls: Option<f64>,
+    pub(crate) calls: Option<u64>,
+    /// What TLS has agreed on, if there is TLS.
+    pub(crate) negotiated: Option<String>,
 }
 
 impl Row {
-    pub(crate) const fn new(title: &'static str) -> Self {
-        Self {
-            title,
-            runs: Vec::new(),
-            calls: None,
-        }
+    /// The smallest, the middle and the largest value.
+    fn spread(&self, of: impl Fn(&Pair) -> f64) -> [f64; 3] {
+        let mut values: Vec<f64> = self.runs.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        let value = |at: usize| values.get(at).copied().unwrap_or_default();
+        [
+            value(0),
+            value(values.len() / 2),
+            value(values.len().saturating_sub(1)),
+        ]
     }
 
-    fn all(&self, of: impl Fn(&[Figures; 2]) -> f64) -> Vec<f64> {
-        self.runs.iter().map(of).collect()
+    /// The median of what one end took, for each unit.
+    fn of_end(&self, end: impl Fn(&Pair) -> Figures) -> f64 {
+        let [_, middle, _] = self.spread(|pair| self.each(end(pair).cpu));
+        middle
+    }
+
+    /// CPU of both ends for each unit.
+    pub(crate) fn cpu(&self) -> [f64; 3] {
+        self.spread(|pair| self.each(pair.client.cpu + pair.server.cpu))
+    }
+
+    fn each(&self, seconds: f64) -> f64 {
+        seconds / self.work.units() * unit(self.work.kind).0
     }
 }
 
-/// Medians with their ranges, as a table in Markdown.
-pub(crate) fn table(rows: &[Row], work: Work) -> String {
-    let (divisor, unit) = work.unit();
+/// How seconds for each unit of the work are written: a factor, and its name.
+pub(crate) const fn unit(kind: Kind) -> (f64, &'static str) {
+    match kind {
+        Kind::Download | Kind::Upload => (1.0, "s/GB"),
+        Kind::Requests => (1e6, "us/request"),
+        Kind::Connections | Kind::Resumed => (1e6, "us/connection"),
+    }
+}
+
+/// Three values.
+fn range([least, middle, most]: [f64; 3], digits: usize) -> String {
+    format!("{middle:.digits$} ({least:.digits$} to {most:.digits$})")
+}
+
+/// All rows, and what they have in common. They are of one kind of work.
+pub(crate) fn table(rows: &[Row], kind: Kind) -> String {
+    let (factor, unit) = unit(kind);
+    let per = if kind.is_bulk() { "GB" } else { "unit" };
+    let digits = if factor > 1.0 { 1 } else { 3 };
     let rounds = rows.first().map_or(0, |row| row.runs.len());
     let mut out = format!(
-        "{work}; median of {rounds} rounds in turns (smallest to largest)\n\n\
-         | | wall, s | CPU of both, {unit} | client | server | system calls | peak memory, MiB |\n\
+        "Medians of {rounds} rounds in turns (smallest to largest)\n\n\
+         | | wall, s | CPU of both, {unit} | client | server | system calls/{per} | peak memory, MiB |\n\
          |---|---|---|---|---|---|---|\n"
     );
+    let is_one_work = rows.windows(2).all(|two| {
+        let [one, other] = two else { return true };
+        one.work == other.work
+    });
     for row in rows {
-        let wall = spread(row.all(|[client, _]| client.wall));
-        let both = spread(row.all(|[client, server]| (client.cpu + server.cpu) / divisor));
-        let client = middle(row.all(|[client, _]| client.cpu / divisor));
-        let server = middle(row.all(|[_, server]| server.cpu / divisor));
-        let calls = row
-            .calls
-            .map_or_else(|| "-".to_owned(), |calls| format!("{calls:.0}"));
-        let memory = [0, 1].map(|end| middle(row.all(|ends| ends[end].memory)));
+        let title = if is_one_work {
+            row.title.clone()
+        } else {
+            format!("{}: {}", row.title, row.work)
+        };
+        let wall = range(row.spread(|pair| pair.client.wall), 3);
+        let cpu = range(row.cpu(), digits);
+        let (client, server) = (
+            row.of_end(|pair| pair.client),
+            row.of_end(|pair| pair.server),
+        );
+        let calls = row.calls.map_or_else(
+            || "-".to_owned(),
+            |calls| {
+                let digits = usize::from(!kind.is_bulk());
+                format!("{:.digits$}", calls.real() / row.work.units())
+            },
+        );
+        let [_, ours, _] = row.spread(|pair| pair.client.memory);
+        let [_, theirs, _] = row.spread(|pair| pair.server.memory);
         // Writing to a string doesn't fail.
         let _ = writeln!(
             out,
-            "| {} | {wall} | {both} | {client:.3} | {server:.3} | {calls} | {:.0} + {:.0} |",
-            row.title, memory[0], memory[1],
+            "| {title} | {wall} | {cpu} | {client:.digits$} | {server:.digits$} | {calls} | {ours:.0} + {theirs:.0} |",
         );
     }
-    out
+    out + &negotiated(rows) + &stalls(rows)
 }
 
-/// The medians of the CPU time of both ends, as bars in SVG.
-pub(crate) fn chart(rows: &[Row], work: Work) -> String {
-    const BAR: usize = 28;
-    const LEFT: usize = 220;
-    const WIDTH: f64 = 420.0;
-    let (divisor, unit) = work.unit();
-    let values: Vec<f64> = rows
+/// What TLS has agreed on, with whom.
+fn negotiated(rows: &[Row]) -> String {
+    let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
+    for row in rows {
+        let Some(what) = &row.negotiated else {
+            continue;
+        };
+        match groups.iter_mut().find(|(other, _)| other == what) {
+            Some((_, titles)) if titles.contains(&row.title.as_str()) => {}
+            Some((_, titles)) => titles.push(&row.title),
+            None => groups.push((what, vec![&row.title])),
+        }
+    }
+    let lines = groups
         .iter()
-        .map(|row| middle(row.all(|[client, server]| (client.cpu + server.cpu) / divisor)))
-        .collect();
-    let most = values.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    let height = 40 + rows.len() * BAR;
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 720 {height}\" \
-         font-family=\"sans-serif\" font-size=\"14\">\n\
-         <rect width=\"720\" height=\"{height}\" fill=\"#fff\"/>\n\
-         <text x=\"8\" y=\"22\" font-weight=\"bold\">{work}: CPU of both ends, {unit}</text>\n"
-    );
-    for (index, (row, value)) in rows.iter().zip(values).enumerate() {
-        let y = 36 + index * BAR;
-        let width = value / most * WIDTH;
-        let colour = if index == 0 { "#c2410c" } else { "#94a3b8" };
-        let (text, title) = (y + 17, row.title);
-        let end = LEFT as f64 + width + 6.0;
-        // Writing to a string doesn't fail.
-        let _ = writeln!(
-            out,
-            "<text x=\"8\" y=\"{text}\">{title}</text>\
-             <rect x=\"{LEFT}\" y=\"{y}\" width=\"{width:.0}\" height=\"22\" fill=\"{colour}\"/>\
-             <text x=\"{end:.0}\" y=\"{text}\">{value:.3}</text>"
-        );
-    }
-    out + "</svg>\n"
+        .map(|(what, titles)| format!("\nNegotiated {what}: {}.", titles.join("; ")));
+    lines.collect::<String>() + "\n"
 }
 
-fn middle(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
-}
-
-fn spread(values: Vec<f64>) -> String {
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(0.0, f64::max);
-    format!("{:.3} ({least:.3} to {most:.3})", middle(values))
+/// Whether a run took much longer than others, where there are many.
+fn stalls(rows: &[Row]) -> String {
+    let many = rows.iter().filter(|row| row.runs.len() >= MANY);
+    let lines = many.map(|row| {
+        let [_, middle, most] = row.spread(|pair| pair.client.wall);
+        let runs = count(row.runs.len());
+        let ratio = most / middle;
+        format!(
+            "{}: the slowest of {runs} runs took {ratio:.2} times the median.\n",
+            row.title
+        )
+    });
+    lines.collect()
 }

@@ -1,15 +1,19 @@
 //! What every stack is asked to do, and how that is said to a server that speaks no HTTP.
 
-use std::fmt;
+use std::{fmt, path::PathBuf};
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
+
+use crate::{Outcome, number::Real};
 
 /// What one run does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Args, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Work {
     pub(crate) kind: Kind,
     /// Bytes of a body, or how many requests or connections.
     pub(crate) amount: u64,
+    /// How many of the requests are under way at a time.
+    pub(crate) parallel: u64,
 }
 
 /// The kinds of work.
@@ -19,40 +23,114 @@ pub(crate) enum Kind {
     Download,
     /// One body to the server.
     Upload,
-    /// Requests for one byte, all at once, on one connection.
+    /// Requests for one byte on one connection.
     Requests,
     /// Connections one after the other, with a request for one byte each.
     Connections,
+    /// The same, each resuming the session of the one before.
+    Resumed,
+}
+
+impl Kind {
+    /// Whether it is about bytes.
+    pub(crate) const fn is_bulk(self) -> bool {
+        matches!(self, Self::Download | Self::Upload)
+    }
+
+    /// The amount, if none is given.
+    pub(crate) const fn usual_amount(self) -> u64 {
+        match self {
+            Self::Download | Self::Upload => 1 << 30,
+            Self::Requests => 10_000,
+            Self::Connections | Self::Resumed => 1000,
+        }
+    }
 }
 
 impl Work {
-    /// As an argument.
-    pub(crate) fn arguments(self) -> [String; 2] {
+    /// As arguments.
+    pub(crate) fn arguments(self) -> [String; 3] {
         let kind = self.kind.to_possible_value();
         let kind = kind.map_or_else(String::new, |value| value.get_name().to_owned());
-        [kind, self.amount.to_string()]
+        [kind, self.amount.to_string(), self.parallel.to_string()]
     }
 
-    /// By how much figures are divided, and what of: gigabytes, or thousands of requests or connections.
-    pub(crate) fn unit(self) -> (f64, &'static str) {
-        let amount = self.amount as f64;
+    /// Connections that it makes, one after the other.
+    pub(crate) const fn connections(self) -> u64 {
         match self.kind {
-            Kind::Download | Kind::Upload => (amount / 1e9, "s/GB"),
-            Kind::Requests => (amount / 1e3, "ms/request"),
-            Kind::Connections => (amount / 1e3, "ms/connection"),
+            Kind::Download | Kind::Upload | Kind::Requests => 1,
+            Kind::Connections | Kind::Resumed => self.amount,
+        }
+    }
+
+    /// Requests on each of them.
+    pub(crate) const fn requests(self) -> u64 {
+        match self.kind {
+            Kind::Requests => self.amount,
+            Kind::Download | Kind::Upload | Kind::Connections | Kind::Resumed => 1,
+        }
+    }
+
+    /// What each request asks for. An upload is answered with one byte, once it is whole.
+    pub(crate) const fn ask(self) -> Ask {
+        let (down, up) = match self.kind {
+            Kind::Download => (self.amount, 0),
+            Kind::Upload => (1, self.amount),
+            Kind::Requests | Kind::Connections | Kind::Resumed => (1, 0),
+        };
+        Ask { down, up }
+    }
+
+    /// Into how many parts figures are divided: gigabytes, requests or connections.
+    pub(crate) fn units(self) -> f64 {
+        let amount = self.amount.real();
+        if self.kind.is_bulk() {
+            amount / 1e9
+        } else {
+            amount
         }
     }
 }
 
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let amount = self.amount;
+        let Self {
+            amount, parallel, ..
+        } = self;
         match self.kind {
             Kind::Download => write!(f, "{amount} bytes down"),
             Kind::Upload => write!(f, "{amount} bytes up"),
-            Kind::Requests => write!(f, "{amount} parallel requests for one byte"),
-            Kind::Connections => write!(f, "{amount} connections with a request for one byte"),
+            Kind::Requests if *parallel == 1 => write!(f, "{amount} requests in turn"),
+            Kind::Requests => write!(f, "{amount} requests, {parallel} at a time"),
+            Kind::Connections => write!(f, "{amount} connections in turn"),
+            Kind::Resumed => write!(f, "{amount} resumed connections in turn"),
         }
+    }
+}
+
+/// What both ends of a run need to know.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Job {
+    /// Where the certificate and its key are, and where files may be left.
+    pub(crate) directory: PathBuf,
+    #[command(flatten)]
+    pub(crate) work: Work,
+}
+
+impl Job {
+    /// A file of the directory.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
+    }
+
+    /// The certificate, in DER.
+    pub(crate) fn certificate(&self) -> Outcome<Vec<u8>> {
+        Ok(std::fs::read(self.file("cert.der"))?)
+    }
+
+    /// Its key, in PKCS#8.
+    pub(crate) fn key(&self) -> Outcome<Vec<u8>> {
+        Ok(std::fs::read(self.file("key.der"))?)
     }
 }
 
@@ -67,40 +145,19 @@ impl Ask {
     /// Bytes of an encoded one.
     pub(crate) const SIZE: usize = 16;
 
-    pub(crate) const BYTE: Self = Self { down: 1, up: 0 };
-
-    /// What a single stream of the work asks for. An upload is answered with one byte, once it is whole.
-    pub(crate) const fn of(work: Work) -> Self {
-        match work.kind {
-            Kind::Download => Self {
-                down: work.amount,
-                up: 0,
-            },
-            Kind::Upload => Self {
-                down: 1,
-                up: work.amount,
-            },
-            Kind::Requests | Kind::Connections => Self::BYTE,
-        }
-    }
-
     pub(crate) fn encode(self) -> [u8; Self::SIZE] {
-        let mut bytes = [0; Self::SIZE];
-        let (down, up) = bytes.split_at_mut(8);
-        down.copy_from_slice(&self.down.to_be_bytes());
-        up.copy_from_slice(&self.up.to_be_bytes());
-        bytes
+        let number = u128::from(self.down) << 64 | u128::from(self.up);
+        number.to_be_bytes()
     }
 
     pub(crate) fn decode(bytes: [u8; Self::SIZE]) -> Self {
-        let number = |at: usize| {
-            let mut number = [0; 8];
-            number.copy_from_slice(&bytes[at..at + 8]);
-            u64::from_be_bytes(number)
+        let half = |at: usize| {
+            let bytes = bytes.get(at..).and_then(|rest| rest.first_chunk());
+            u64::from_be_bytes(bytes.copied().unwrap_or_default())
         };
         Self {
-            down: number(0),
-            up: number(8),
+            down: half(0),
+            up: half(8),
         }
     }
 }
