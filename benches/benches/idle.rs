@@ -24,7 +24,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 /// Idle connections whose memory is measured.
 const SOME: u64 = 200;
 /// Idle connections beside one that isn't.
-const MANY: u64 = 10_000;
+const BESIDE: [u64; 5] = [0, 9, 99, 999, 9_999];
 const PACKETS: u64 = 10_000;
 const ROUNDS: usize = 31;
 /// Time in which everything is acknowledged.
@@ -51,9 +51,9 @@ fn main() {
     println!("an idle server connection, QUIC alone:           {transport} bytes");
     let http3 = memory(SOME, &mut one_request);
     println!("an idle server connection, after HTTP/3 requests: {http3} bytes");
-    let [alone, among] = speeds();
-    println!("a packet of 1200 bytes, one connection:           {alone:.0} ns");
-    println!("a packet of 1200 bytes, beside {MANY} idle ones: {among:.0} ns");
+    for (beside, speed) in BESIDE.into_iter().zip(speeds()) {
+        println!("a packet of 1200 bytes, beside {beside:>4} idle connections: {speed:>7.0} ns");
+    }
 }
 
 type Pairs<A> = Pair<Client<A>, Server<A>>;
@@ -109,12 +109,12 @@ fn memory<A: Application + Default>(count: u64, work: &mut dyn FnMut(&mut Pairs<
     (held_bytes() - start) / i64::try_from(count).unwrap()
 }
 
-/// Nanoseconds for a packet of a download, without other connections and with them.
-fn speeds() -> [f64; 2] {
+/// Nanoseconds for a packet of a download, beside so many other connections.
+fn speeds() -> [f64; BESIDE.len()] {
     let mut settings = settings();
     settings.client.max_datagram = 1200;
     settings.server.max_datagram = 1200;
-    let mut pairs = [0, MANY].map(|idle| {
+    let mut pairs = BESIDE.map(|idle| {
         let mut pair = Pairs::<Bulk>::new(&settings, Link::default());
         open(&mut pair, &settings, 0..idle + 1, &mut handshake);
         let Client {
@@ -126,7 +126,7 @@ fn speeds() -> [f64; 2] {
         transfer(&mut pair, 2 * PACKETS);
         pair
     });
-    let mut times = [[0.0; ROUNDS]; 2];
+    let mut times = [[0.0; ROUNDS]; BESIDE.len()];
     for round in 0..ROUNDS {
         for (pair, times) in pairs.iter_mut().zip(&mut times) {
             *times.get_mut(round).unwrap() = transfer(pair, PACKETS);

@@ -35,6 +35,7 @@ pub(crate) trait Client {
 }
 
 /// Does the work once.
+#[expect(clippy::future_not_send, reason = "the runtime has one thread")]
 pub(crate) async fn work<C: Client>(client: &C, work: Work) -> Outcome<Figures> {
     let mut meter = Meter::start()?;
     for _ in 0..work.connections() {
@@ -48,6 +49,7 @@ pub(crate) async fn work<C: Client>(client: &C, work: Work) -> Outcome<Figures> 
     meter.figures()
 }
 
+#[expect(clippy::future_not_send, reason = "the runtime has one thread")]
 async fn requests<C: Client>(connection: &C::Connection, work: Work) -> Outcome<()> {
     let ask = || C::ask(C::handle(connection), work.ask());
     if work.parallel == 1 || work.requests() == 1 {

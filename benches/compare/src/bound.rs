@@ -15,6 +15,7 @@ use crate::{
     Outcome,
     measure::{Meter, announce, say},
     number::count,
+    peers::SOCKET_BUFFER,
     work::{Ask, Job},
 };
 
@@ -85,7 +86,7 @@ impl Keys {
     }
 }
 
-fn write(header: &mut [u8], number: u32) {
+const fn write(header: &mut [u8], number: u32) {
     if let Some(first) = header.first_mut() {
         *first = 0x43;
     }
@@ -111,8 +112,8 @@ impl Socket {
     fn bind() -> Outcome<Self> {
         let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         let options = socket2::SockRef::from(&socket);
-        options.set_recv_buffer_size(4 << 20)?;
-        options.set_send_buffer_size(4 << 20)?;
+        options.set_recv_buffer_size(SOCKET_BUFFER)?;
+        options.set_send_buffer_size(SOCKET_BUFFER)?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         socket.set_nonblocking(false)?;
         Ok(Self { socket, state })

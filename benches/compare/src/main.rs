@@ -9,9 +9,9 @@ mod work;
 mod measure;
 mod tls;
 mod asynchronous;
+mod peers;
 mod bound;
 mod ours;
-mod peers;
 mod stack;
 mod negotiated;
 mod run;
@@ -110,10 +110,10 @@ impl Arguments {
             let is_loopback = self.within_mtu.is_none();
             return Contestant::usual(self.work, is_loopback, self.peers.as_deref());
         }
-        match self.stacks.iter().find(|one| !one.does(self.work)) {
-            Some(unable) => Err(format!("{}: can't do that", unable.title()).into()),
-            None => Ok(self.stacks.clone()),
+        if let Some(unable) = self.stacks.iter().find(|one| !one.does(self.work)) {
+            return Err(format!("{}: can't do that", unable.title()).into());
         }
+        Ok(self.stacks.clone())
     }
 }
 
@@ -154,10 +154,9 @@ fn main() -> Outcome<()> {
             measure::pin(*cpu)?;
             stack.run(job, *address)
         }
-        None => match arguments.mtu {
-            Some(mtu) => namespace::again(mtu),
-            None => compare(&arguments),
-        },
+        None => arguments
+            .mtu
+            .map_or_else(|| compare(&arguments), namespace::again),
     }
 }
 
@@ -197,7 +196,7 @@ fn compare_in(directory: &Path, arguments: &Arguments) -> Outcome<()> {
             row.runs.push(run.figures()?);
         }
     }
-    println!("{}", table::table(&rows, arguments.work));
+    measure::say(table::table(&rows, arguments.work))?;
     if let Some(file) = &arguments.svg {
         fs::write(file, chart::chart(&rows, arguments.work))?;
     }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use nix::unistd::geteuid;
 
-use crate::Outcome;
+use crate::{Outcome, measure::say};
 
 /// The option that asks for it.
 const OPTION: &str = "--mtu";
@@ -17,7 +17,7 @@ pub(crate) fn again(mtu: u32) -> Outcome<()> {
         rest.drain(at..(at + 2).min(rest.len()));
     }
     rest.retain(|argument| !argument.starts_with(&format!("{OPTION}=")));
-    println!("loopback MTU {mtu}");
+    say(format_args!("loopback MTU {mtu}"))?;
     let status = Command::new("unshare")
         .arg(if geteuid().is_root() { "-n" } else { "-rn" })
         .args(["sh", "-c", "ip link set lo up mtu \"$0\" && exec \"$@\""])

@@ -56,7 +56,16 @@ impl Stack {
             Self::S2n | Self::S2nLarge => !matches!(work, Kind::Resumed),
             Self::Nginx => !matches!(work, Kind::Upload),
             Self::Bound => work.is_bulk(),
-            _ => true,
+            Self::Ours
+            | Self::OursPostQuantum
+            | Self::OursManyAcks
+            | Self::Quinn
+            | Self::QuinnLarge
+            | Self::QuinnH3
+            | Self::Quiche
+            | Self::QuicheLarge
+            | Self::QuicheH3
+            | Self::Tcp => true,
         }
     }
 
@@ -65,13 +74,14 @@ impl Stack {
         self.does(work)
             && match self {
                 Self::OursPostQuantum => matches!(work, Kind::Connections),
-                Self::OursManyAcks => work.is_bulk(),
+                Self::OursManyAcks | Self::Nginx => work.is_bulk(),
                 Self::QuinnLarge | Self::S2nLarge | Self::QuicheLarge => {
                     work.is_bulk() && is_loopback
                 }
                 Self::QuinnH3 | Self::QuicheH3 => !work.is_bulk(),
-                Self::Nginx => work.is_bulk(),
-                _ => true,
+                Self::Ours | Self::Quinn | Self::S2n | Self::Quiche | Self::Tcp | Self::Bound => {
+                    true
+                }
             }
     }
 
@@ -171,7 +181,7 @@ impl Contestant {
     }
 
     /// Whether there is a handshake.
-    pub(crate) fn has_tls(&self) -> bool {
+    pub(crate) const fn has_tls(&self) -> bool {
         !matches!(self, Self::Built(Stack::Bound))
     }
 
@@ -195,7 +205,9 @@ impl Contestant {
     pub(crate) fn serve(&self, job: &Job) -> Outcome<()> {
         match self {
             Self::Built(stack) => stack.serve(job),
-            Self::Outside(outside) => programs::serve(|port| Ok(outside.command("server", job, port))),
+            Self::Outside(outside) => {
+                programs::serve(|port| Ok(outside.command("server", job, port)))
+            }
         }
     }
 

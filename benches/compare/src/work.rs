@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use crate::{Outcome, number::Real};
+use crate::{Outcome, number::Real as _};
 
 /// What one run does.
 #[derive(Args, Clone, Copy, Debug, PartialEq, Eq)]

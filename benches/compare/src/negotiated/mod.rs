@@ -5,7 +5,7 @@ mod initial;
 mod server_hello;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, hash_map::Entry},
     io::{Read as _, Write as _},
     net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket},
     sync::{Arc, Mutex, PoisonError},
@@ -98,21 +98,25 @@ fn relay_datagrams(socket: &UdpSocket, server: SocketAddr, seen: &Seen) -> Outco
     loop {
         let (length, from) = socket.recv_from(&mut buffer)?;
         let datagram = buffer.get(..length).unwrap_or_default();
-        if !clients.contains_key(&from) {
-            let upstream = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-            upstream.connect(server)?;
-            let initials = Arc::default();
-            let answers = (upstream.try_clone()?, socket.try_clone()?, seen.clone());
-            let back = Arc::clone(&initials);
-            thread::spawn(move || relay_answers(&answers, from, &back));
-            clients.insert(from, (upstream, initials));
-        }
-        if let Some((upstream, initials)) = clients.get(&from) {
-            let mut initials = initials.lock().unwrap_or_else(PoisonError::into_inner);
-            initials.on_client(datagram);
-            // What is lost comes again.
-            drop(upstream.send(datagram));
-        }
+        let client = match clients.entry(from) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(place) => {
+                let upstream = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+                upstream.connect(server)?;
+                let initials: Arc<Mutex<Initials>> = Arc::default();
+                let answers = (upstream.try_clone()?, socket.try_clone()?, seen.clone());
+                let back = Arc::clone(&initials);
+                thread::spawn(move || relay_answers(&answers, from, &back));
+                place.insert((upstream, initials))
+            }
+        };
+        let (upstream, initials) = client;
+        initials
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .on_client(datagram);
+        // What is lost comes again.
+        drop(upstream.send(datagram));
     }
 }
 

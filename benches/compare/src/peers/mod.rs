@@ -8,6 +8,9 @@ pub(crate) mod tcp;
 pub(crate) mod programs;
 pub(crate) mod nginx;
 
+/// Bytes of a socket's buffers each way, for all that let us choose.
+pub(crate) const SOCKET_BUFFER: usize = 4 << 20;
+
 /// Bytes of a datagram, for those that have to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Datagrams {
@@ -16,4 +19,3 @@ pub(crate) enum Datagrams {
     /// For loopback.
     Large,
 }
-pub(crate) fn large(u: u16) -> u16 { std::env::var("LARGE").ok().and_then(|s| s.parse().ok()).unwrap_or(u) }

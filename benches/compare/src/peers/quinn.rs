@@ -14,8 +14,9 @@ use quinn::{
     SendStream, ServerConfig, TokioRuntime, TransportConfig, VarInt,
     crypto::rustls::{QuicClientConfig, QuicServerConfig},
 };
+use socket2::SockRef;
 
-use super::Datagrams;
+use super::{Datagrams, SOCKET_BUFFER};
 use crate::{
     Outcome,
     asynchronous::{self, Client, Receiver, Sender, runtime},
@@ -34,7 +35,7 @@ fn transport(job: &Job, datagrams: Datagrams) -> Outcome<Arc<TransportConfig>> {
     transport.max_concurrent_bidi_streams(VarInt::from_u64(job.work.parallel.max(100))?);
     if datagrams == Datagrams::Large {
         let mut discovery = MtuDiscoveryConfig::default();
-        discovery.upper_bound(crate::peers::large(LARGE));
+        discovery.upper_bound(LARGE);
         transport.mtu_discovery_config(Some(discovery));
     }
     Ok(Arc::new(transport))
@@ -43,9 +44,12 @@ fn transport(job: &Job, datagrams: Datagrams) -> Outcome<Arc<TransportConfig>> {
 fn endpoint(datagrams: Datagrams, server: Option<ServerConfig>) -> Outcome<Endpoint> {
     let mut config = EndpointConfig::default();
     if datagrams == Datagrams::Large {
-        config.max_udp_payload_size(crate::peers::large(LARGE))?;
+        config.max_udp_payload_size(LARGE)?;
     }
     let socket = std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let options = SockRef::from(&socket);
+    options.set_recv_buffer_size(SOCKET_BUFFER)?;
+    options.set_send_buffer_size(SOCKET_BUFFER)?;
     Ok(Endpoint::new(
         config,
         server,

@@ -145,7 +145,7 @@ fn ask(plan: &Arc<Plan>, connection: HQUIC) -> Result<(), Status> {
     // SAFETY: the connection lives, and isn't closed here.
     let borrowed = std::mem::ManuallyDrop::new(unsafe { Connection::from_raw(connection) });
     let stream = Stream::open(&borrowed, StreamOpenFlags::NONE, move |stream, event| {
-        request.on_event(&stream, event)
+        request.on_event(&stream, &event)
     })?;
     stream.start(StreamStartFlags::NONE)?;
     let bytes = [plan.down.to_be_bytes(), plan.up.to_be_bytes()].concat();
@@ -165,15 +165,15 @@ struct Request {
 }
 
 impl Request {
-    fn on_event(&mut self, stream: &StreamRef, event: StreamEvent<'_>) -> Result<(), Status> {
+    fn on_event(&mut self, stream: &StreamRef, event: &StreamEvent<'_>) -> Result<(), Status> {
         match event {
             StreamEvent::Receive {
                 total_buffer_length,
                 ..
-            } => self.received += *total_buffer_length,
+            } => self.received += **total_buffer_length,
             StreamEvent::PeerSendShutdown => self.on_end()?,
             StreamEvent::SendComplete { client_context, .. } => {
-                take_back(client_context);
+                take_back(*client_context);
                 if self.is_asked {
                     self.sending.next(stream)?;
                 } else {

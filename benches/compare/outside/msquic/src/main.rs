@@ -10,8 +10,8 @@ mod client;
 use std::{error::Error, path::PathBuf};
 
 use msquic::{
-    AllowedCipherSuiteFlags, BufferRef, Configuration, CredentialConfig, ExecutionProfile,
-    Registration, RegistrationConfig, Settings,
+    AllowedCipherSuiteFlags, Api, BufferRef, Configuration, CredentialConfig, ExecutionProfile,
+    Registration, RegistrationConfig, Settings, ffi::QUIC_PARAM_CONFIGURATION_SETTINGS,
 };
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -66,13 +66,30 @@ impl Arguments {
         let streams = u16::try_from(self.parallel.max(100))?;
         let settings = Settings::new()
             .set_PeerBidiStreamCount(streams)
-            .set_SendBufferingEnabled(false)
             .set_IdleTimeoutMs(30_000);
         let configuration = Configuration::open(registration, &alpn(), Some(&settings))?;
         let suites = AllowedCipherSuiteFlags::AES_128_GCM_SHA256;
+        lend_pieces(&configuration)?;
         configuration.load_credential(&credential.set_allowed_cipher_suites(suites))?;
         Ok(configuration)
     }
+}
+
+/// Turns its buffering of what is sent off, which its settings for Rust can only turn on.
+fn lend_pieces(configuration: &Configuration) -> Outcome<()> {
+    let mut settings = *Settings::new().set_SendBufferingEnabled().as_ffi_ref();
+    settings.set_SendBufferingEnabled(0);
+    let size = u32::try_from(size_of_val(&settings))?;
+    // SAFETY: the handle and the settings are alive, and of the kinds that this parameter is for.
+    unsafe {
+        Api::set_param(
+            configuration.as_raw(),
+            QUIC_PARAM_CONFIGURATION_SETTINGS,
+            size,
+            (&raw const settings).cast(),
+        )?;
+    }
+    Ok(())
 }
 
 fn alpn() -> [BufferRef; 1] {

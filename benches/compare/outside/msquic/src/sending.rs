@@ -27,11 +27,22 @@ pub(crate) struct Sending {
 /// Sends bytes of our own, and nothing after them if that is the end.
 pub(crate) fn send(stream: &Stream, bytes: Vec<u8>, is_end: bool) -> Result<(), Status> {
     let buffers = [BufferRef::from(bytes.as_slice())];
-    lend(stream, Box::new(Loan { buffers, _own: bytes }), is_end)
+    lend(
+        stream,
+        Box::new(Loan {
+            buffers,
+            _own: bytes,
+        }),
+        is_end,
+    )
 }
 
 fn lend(stream: &Stream, loan: Box<Loan>, is_end: bool) -> Result<(), Status> {
-    let flags = if is_end { SendFlags::FIN } else { SendFlags::NONE };
+    let flags = if is_end {
+        SendFlags::FIN
+    } else {
+        SendFlags::NONE
+    };
     let loan = Box::into_raw(loan);
     // SAFETY: the loan stays where it is until `take_back`.
     let sent = unsafe { stream.send(&(*loan).buffers, flags, loan.cast::<c_void>()) };

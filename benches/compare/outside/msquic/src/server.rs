@@ -19,7 +19,10 @@ pub(crate) fn serve(arguments: &Arguments) -> Outcome<()> {
     let configuration = Arc::new(arguments.configuration(&registration, credential)?);
     let listener = Listener::open(&registration, move |_, event| {
         if let ListenerEvent::NewConnection { connection, .. } = event {
-            connection.set_callback_handler(on_connection);
+            connection.set_callback_handler(|connection, event| {
+                on_connection(&connection, &event);
+                Ok(())
+            });
             connection.set_configuration(&configuration)?;
         }
         Ok(())
@@ -32,11 +35,11 @@ pub(crate) fn serve(arguments: &Arguments) -> Outcome<()> {
     }
 }
 
-fn on_connection(connection: ConnectionRef, event: ConnectionEvent<'_>) -> Result<(), Status> {
+fn on_connection(connection: &ConnectionRef, event: &ConnectionEvent<'_>) {
     match event {
         ConnectionEvent::PeerStreamStarted { stream, .. } => {
             let mut answer = Answer::default();
-            stream.set_callback_handler(move |stream, event| answer.on_event(&stream, event));
+            stream.set_callback_handler(move |stream, event| answer.on_event(&stream, &event));
         }
         // SAFETY: the last event of a connection that is ours.
         ConnectionEvent::ShutdownComplete { .. } => unsafe {
@@ -44,7 +47,6 @@ fn on_connection(connection: ConnectionRef, event: ConnectionEvent<'_>) -> Resul
         },
         _ => {}
     }
-    Ok(())
 }
 
 /// One stream.
@@ -57,7 +59,7 @@ struct Answer {
 }
 
 impl Answer {
-    fn on_event(&mut self, stream: &StreamRef, event: StreamEvent<'_>) -> Result<(), Status> {
+    fn on_event(&mut self, stream: &StreamRef, event: &StreamEvent<'_>) -> Result<(), Status> {
         match event {
             StreamEvent::Receive { buffers, .. } => self.read(buffers),
             StreamEvent::PeerSendShutdown => {
@@ -71,7 +73,7 @@ impl Answer {
                 }
             }
             StreamEvent::SendComplete { client_context, .. } => {
-                take_back(client_context);
+                take_back(*client_context);
                 self.sending.next(stream)?;
             }
             // SAFETY: the last event of a stream that is ours.

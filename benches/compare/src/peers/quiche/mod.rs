@@ -1,7 +1,8 @@
 //! quiche with the settings of its own programs, on one thread that waits for its socket; sends whole batches where the
 //! kernel segments them.
 //!
-//! Large datagrams: its programs' option for the most that they send and take, as large as lets a batch carry four.
+//! Large datagrams: its programs' option for the most that they send and take, as large as lets a batch carry four. (With
+//! larger ones it gives the connection up.)
 
 mod socket;
 mod connections;
@@ -24,10 +25,10 @@ use crate::{
 const PIECE: usize = 1 << 17;
 
 impl Datagrams {
-    fn size(self) -> usize {
+    const fn size(self) -> usize {
         match self {
             Self::Usual => 1452,
-            Self::Large => crate::peers::large(16_000) as usize,
+            Self::Large => 16_000,
         }
     }
 }

@@ -29,6 +29,8 @@ fn write(connection: &mut Connection, id: u64, left: &mut u64, piece: &[u8]) -> 
 /// A stream at the server.
 #[derive(Default)]
 struct Answer {
+    /// What it begins with, as far as it has come.
+    first: Vec<u8>,
     ask: Option<Ask>,
     counted: u64,
     left: u64,
@@ -45,12 +47,12 @@ impl Server {
         for id in readable {
             let answer = self.answers.entry(id).or_default();
             while let Ok((length, is_end)) = connection.stream_recv(id, piece) {
-                let mut data = piece.get(..length).unwrap_or_default();
-                if answer.ask.is_none()
-                    && let Some((ask, rest)) = data.split_first_chunk()
-                {
+                let data = piece.get(..length).unwrap_or_default();
+                let missing = Ask::SIZE - answer.first.len();
+                let (first, data) = data.split_at(missing.min(length));
+                answer.first.extend_from_slice(first);
+                if let Some(ask) = answer.first.first_chunk() {
                     answer.ask = Some(Ask::decode(*ask));
-                    data = rest;
                 }
                 answer.counted += count(data.len());
                 if is_end && let Some(ask) = answer.ask {
@@ -99,7 +101,7 @@ impl Client {
         }
     }
 
-    fn open(&mut self, connection: &mut Connection) {
+    fn open(&mut self, connection: &Connection) {
         let ask = self.work.ask();
         while self.opened < self.work.requests()
             && self.opened - self.done < self.work.parallel

@@ -10,7 +10,7 @@ use std::{
 use quiche::{Connection, RecvInfo};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 
-use crate::Outcome;
+use crate::{Outcome, peers::SOCKET_BUFFER};
 
 /// What one call sends at most: what the system takes, less some.
 const BATCH: usize = 65_400;
@@ -32,7 +32,7 @@ struct Batch {
 
 /// A socket, and what is kept between two uses of it.
 pub(super) struct Socket {
-    socket: UdpSocket,
+    udp: UdpSocket,
     state: UdpSocketState,
     address: SocketAddr,
     /// Bytes of a datagram.
@@ -45,13 +45,13 @@ impl Socket {
     pub(super) fn bind(address: SocketAddr, datagram: usize) -> Outcome<Self> {
         let socket = UdpSocket::bind(address)?;
         let options = socket2::SockRef::from(&socket);
-        options.set_recv_buffer_size(4 << 20)?;
-        options.set_send_buffer_size(4 << 20)?;
+        options.set_recv_buffer_size(SOCKET_BUFFER)?;
+        options.set_send_buffer_size(SOCKET_BUFFER)?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         socket.set_nonblocking(false)?;
         Ok(Self {
             address: socket.local_addr()?,
-            socket,
+            udp: socket,
             state,
             datagram,
             received: vec![0; 1 << 16],
@@ -70,12 +70,12 @@ impl Socket {
         mut each: impl FnMut(&mut [u8], RecvInfo) -> Outcome<()>,
     ) -> Outcome<()> {
         let wait = wait.map(|wait| wait.max(Duration::from_micros(1)));
-        self.socket.set_read_timeout(wait)?;
+        self.udp.set_read_timeout(wait)?;
         let mut meta = [RecvMeta::default()];
         let mut slices = [IoSliceMut::new(&mut self.received)];
         match self
             .state
-            .recv(UdpSockRef::from(&self.socket), &mut slices, &mut meta)
+            .recv(UdpSockRef::from(&self.udp), &mut slices, &mut meta)
         {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
             other => other?,
@@ -143,7 +143,7 @@ impl Socket {
             segment_size: Some(segment).filter(|segment| *segment < contents.len()),
             src_ip: None,
         };
-        let socket = UdpSockRef::from(&self.socket);
+        let socket = UdpSockRef::from(&self.udp);
         Ok(self.state.try_send(socket, &transmit)?)
     }
 }
