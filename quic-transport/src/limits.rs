@@ -50,8 +50,11 @@ pub(crate) const PATH_EVENTS: usize = 16;
 /// PATH_CHALLENGE frames for each path that wait to be answered.
 pub(crate) const PATH_RESPONSES: usize = 4;
 
-/// Spare 16 KiB chunks that a connection keeps for its next bytes.
+/// Spare 16 KiB chunks that a connection keeps for its next bytes, as long as it uses some.
 pub(crate) const SPARE_CHUNKS: usize = 128;
+
+/// Spare chunks in all: those beyond [`SPARE_CHUNKS`] go when they weren't wanted in a while.
+pub(crate) const MOST_SPARE_CHUNKS: usize = 1024;
 
 /// Spare buffers of up to 2 KiB that a connection keeps.
 pub(crate) const SPARE_SMALL_BUFFERS: usize = 64;

@@ -4,9 +4,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::limits::{SPARE_CHUNKS, SPARE_SMALL_BUFFERS};
+use super::to_offset;
+use crate::limits::{MOST_SPARE_CHUNKS, SPARE_CHUNKS, SPARE_SMALL_BUFFERS};
 
-/// How long spare buffers that nobody takes are kept.
+/// How long spare buffers that nobody takes are kept, about.
 const SPARE_TIME: Duration = Duration::from_secs(1);
 
 /// Bytes of a chunk.
@@ -19,6 +20,9 @@ pub(crate) const SMALL: usize = 2 * 1024;
 #[derive(Debug, Default)]
 pub(crate) struct ChunkPool {
     chunks: Vec<Box<[u8]>>,
+    /// How many of them, the lowest, nobody has wanted since.
+    unwanted: usize,
+    since: Option<Instant>,
     small: Vec<Vec<u8>>,
     /// A buffer was asked for since the time below was last brought up to date.
     is_used: bool,
@@ -33,14 +37,14 @@ impl ChunkPool {
     #[inline]
     pub(super) fn take_chunk(&mut self) -> Box<[u8]> {
         self.is_used = true;
-        self.chunks
-            .pop()
-            .unwrap_or_else(|| vec![0; CHUNK].into_boxed_slice())
+        let chunk = self.chunks.pop();
+        self.unwanted = self.unwanted.min(self.chunks.len());
+        chunk.unwrap_or_else(|| vec![0; CHUNK].into_boxed_slice())
     }
 
     #[inline]
     pub(super) fn give_chunk(&mut self, chunk: Box<[u8]>) {
-        if self.chunks.len() < SPARE_CHUNKS {
+        if self.chunks.len() < MOST_SPARE_CHUNKS {
             self.chunks.push(chunk);
         }
     }
@@ -60,23 +64,40 @@ impl ChunkPool {
         }
     }
 
-    /// A wake-up: frees everything spare if none of it was asked for in a while, since the connection has fallen idle.
-    /// It isn't woken for that; its timers see to it that it is woken at some time.
+    /// Bytes of spare chunks.
+    pub(crate) fn spare(&self) -> u64 {
+        to_offset(self.chunks.len() * CHUNK)
+    }
+
+    /// A wake-up: frees everything spare if none of it was asked for in a while, since the connection has fallen idle, and
+    /// many chunks that nobody wanted although others were. It isn't woken for that; its timers see to it that it is woken at
+    /// some time.
     #[inline]
     pub(crate) fn settle(&mut self, now: Instant) {
+        let is_long_ago = |then| now.saturating_duration_since(then) > SPARE_TIME;
         if std::mem::take(&mut self.is_used) {
             self.used = Some(now);
-        } else if self
-            .used
-            .is_some_and(|used| now.saturating_duration_since(used) > SPARE_TIME)
-        {
+            if self.since.is_none_or(is_long_ago) {
+                self.shed(now);
+            }
+        } else if self.used.is_some_and(is_long_ago) {
             self.trim();
         }
     }
 
     #[cold]
+    fn shed(&mut self, now: Instant) {
+        let surplus = self.chunks.len().saturating_sub(SPARE_CHUNKS);
+        drop(self.chunks.drain(..self.unwanted.min(surplus)));
+        self.unwanted = self.chunks.len();
+        self.since = Some(now);
+    }
+
+    #[cold]
     fn trim(&mut self) {
         self.used = None;
+        self.since = None;
+        self.unwanted = 0;
         self.chunks = Vec::new();
         self.small = Vec::new();
     }
@@ -87,12 +108,12 @@ mod tests {
     use std::time::Instant;
 
     use super::{CHUNK, ChunkPool, SPARE_TIME};
-    use crate::limits::{SPARE_CHUNKS, SPARE_SMALL_BUFFERS};
+    use crate::limits::{MOST_SPARE_CHUNKS, SPARE_CHUNKS, SPARE_SMALL_BUFFERS};
 
     #[test]
     fn spares_are_bounded() {
         let mut pool = ChunkPool::default();
-        for _ in 0..=SPARE_CHUNKS {
+        for _ in 0..=MOST_SPARE_CHUNKS {
             pool.give_chunk(vec![0; CHUNK].into_boxed_slice());
         }
         for _ in 0..=SPARE_SMALL_BUFFERS {
@@ -106,7 +127,7 @@ mod tests {
             "nothing to recycle"
         );
         pool.give_small(vec![0; 8]);
-        assert_eq!(pool.chunks.len(), SPARE_CHUNKS);
+        assert_eq!(pool.chunks.len(), MOST_SPARE_CHUNKS);
         assert_eq!(pool.small.len(), SPARE_SMALL_BUFFERS);
     }
 
@@ -130,6 +151,32 @@ mod tests {
         pool.settle(start + SPARE_TIME * 4);
         assert_eq!((pool.chunks.len(), pool.small.len()), (0, 0));
         pool.settle(start + SPARE_TIME * 9);
+    }
+
+    #[test]
+    fn many_chunks_that_nobody_wanted_in_a_while_go_though_others_were() {
+        #[expect(clippy::disallowed_methods, reason = "any instant will do as an epoch")]
+        let start = Instant::now();
+        let mut pool = ChunkPool::default();
+        let use_chunks = |pool: &mut ChunkPool, count: usize, at| {
+            let chunks: Vec<_> = (0..count).map(|_| pool.take_chunk()).collect();
+            chunks.into_iter().for_each(|chunk| pool.give_chunk(chunk));
+            pool.settle(at);
+        };
+        use_chunks(&mut pool, SPARE_CHUNKS + 9, start);
+        for second in [SPARE_TIME / 2, SPARE_TIME] {
+            use_chunks(&mut pool, SPARE_CHUNKS + 4, start + second);
+        }
+        assert_eq!(pool.chunks.len(), SPARE_CHUNKS + 9, "not yet");
+        use_chunks(&mut pool, 2, start + SPARE_TIME + SPARE_TIME / 4);
+        assert_eq!(pool.chunks.len(), SPARE_CHUNKS + 4);
+        use_chunks(&mut pool, 2, start + 3 * SPARE_TIME);
+        use_chunks(&mut pool, 2, start + 5 * SPARE_TIME);
+        assert_eq!(
+            pool.chunks.len(),
+            SPARE_CHUNKS,
+            "no fewer while some are used"
+        );
     }
 
     #[test]

@@ -198,12 +198,15 @@ impl Streams {
         if unsent < credit { unsent } else { credit }
     }
 
-    /// Bytes that streams hold in both directions; at least a share of what the peer may still send counts as received.
-    pub(crate) const fn memory(&self) -> u64 {
+    /// Bytes that streams hold in both directions, and spare ones; at least a share of what the peer may still send counts as
+    /// received.
+    pub(crate) fn memory(&self) -> u64 {
         let received = self.received.saturating_sub(self.window.used());
         let share = self.window.window() / limits::WINDOW_SHARE;
         let received = if received > share { received } else { share };
-        received.saturating_add(self.held)
+        received
+            .saturating_add(self.held)
+            .saturating_add(self.pool.spare())
     }
 
     /// How many streams there are.
