@@ -164,6 +164,7 @@ struct Run<'a> {
 impl<'a> Iterator for Datagrams<'a> {
     type Item = Datagram<'a>;
 
+    #[inline] // Else each datagram is moved through memory, and read before it has settled there.
     fn next(&mut self) -> Option<Self::Item> {
         if self.run.is_none() {
             self.run = self.next_run();

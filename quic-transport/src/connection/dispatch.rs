@@ -71,26 +71,18 @@ impl Connection {
             self.tell_received(packet, dcid, ecn, now);
         }
         let mut is_ack_eliciting = false;
-        for frame in Frames::new(packet.payload)? {
-            let frame = frame?;
-            let frame_type = frame.frame_type();
-            if !carrier.allowed.contains(frame_type) {
-                return Err(Error::protocol(
-                    frame_type,
-                    "not permitted in this packet type",
-                ));
-            }
-            is_ack_eliciting |= frame.is_ack_eliciting();
-            if let Frame::Stream {
-                id,
-                offset,
-                data,
-                fin,
-            } = frame
-            {
-                self.streams.on_stream(id, offset, data, fin)?;
+        let mut frames = Frames::new(packet.payload)?;
+        while !frames.is_empty() {
+            if let Some(frame) = frames.next_stream() {
+                let frame = frame?;
+                if !carrier.allowed.has_streams() {
+                    return Err(not_permitted(&frame.into()));
+                }
+                is_ack_eliciting = true;
+                self.streams
+                    .on_stream(frame.id, frame.offset, frame.data, frame.fin)?;
             } else {
-                self.on_other_frame(&frame, &carrier)?;
+                is_ack_eliciting |= self.on_other_frame(&mut frames, &carrier)?;
             }
         }
         if let Some(space) = self.spaces.get_mut(carrier.space) {
@@ -125,9 +117,25 @@ impl Connection {
         }
     }
 
-    /// Frames that aren't most of the traffic.
+    /// Takes the next frame, which isn't most of the traffic; returns whether it is to be acknowledged.
     #[inline(never)] // What runs for each packet needs the registers.
-    fn on_other_frame(&mut self, frame: &Frame<'_>, carrier: &Carrier<'_>) -> Result<(), Error> {
+    fn on_other_frame(
+        &mut self,
+        frames: &mut Frames<'_>,
+        carrier: &Carrier<'_>,
+    ) -> Result<bool, Error> {
+        let Some(frame) = frames.next() else {
+            return Ok(false);
+        };
+        let frame = frame?;
+        if !carrier.allowed.contains(frame.frame_type()) {
+            return Err(not_permitted(&frame));
+        }
+        self.on_frame(&frame, carrier)?;
+        Ok(frame.is_ack_eliciting())
+    }
+
+    fn on_frame(&mut self, frame: &Frame<'_>, carrier: &Carrier<'_>) -> Result<(), Error> {
         match frame {
             Frame::Ack(ack) => self.on_ack(ack, carrier.space, carrier.phase, carrier.now),
             // Data has been seen to.
@@ -246,4 +254,9 @@ impl Connection {
         self.seek_preferred(now);
         Ok(())
     }
+}
+
+#[cold]
+const fn not_permitted(frame: &Frame<'_>) -> Error {
+    Error::protocol(frame.frame_type(), "not permitted in this packet type")
 }

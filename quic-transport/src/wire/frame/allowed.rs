@@ -25,6 +25,12 @@ impl AllowedFrames {
         })
     }
 
+    /// Whether STREAM frames may be there.
+    #[inline]
+    pub(crate) const fn has_streams(self) -> bool {
+        self.contains(types::STREAM)
+    }
+
     /// Whether a frame of this type may be there.
     #[inline]
     pub(crate) const fn contains(self, frame_type: u64) -> bool {

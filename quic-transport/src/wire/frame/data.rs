@@ -14,6 +14,37 @@ use crate::wire::encode::{Encode, wide};
 use crate::wire::malformed::Malformed;
 use crate::wire::stream_id::StreamId;
 
+/// A STREAM frame, borrowed from its packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StreamFrame<'a> {
+    /// The stream.
+    pub(crate) id: StreamId,
+    /// Where in the stream the bytes belong; offset and length together are at most 2^62 - 1.
+    pub(crate) offset: u64,
+    /// The bytes.
+    pub(crate) data: &'a [u8],
+    /// Whether the stream ends behind them.
+    pub(crate) fin: bool,
+}
+
+impl<'a> From<StreamFrame<'a>> for Frame<'a> {
+    #[inline]
+    fn from(frame: StreamFrame<'a>) -> Self {
+        let StreamFrame {
+            id,
+            offset,
+            data,
+            fin,
+        } = frame;
+        Self::Stream {
+            id,
+            offset,
+            data,
+            fin,
+        }
+    }
+}
+
 /// A STREAM frame without its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StreamHeader {
@@ -107,7 +138,7 @@ pub(super) const fn stream_type(offset: u64, has_length: bool, fin: bool) -> u64
 pub(super) fn decode_stream<'a>(
     reader: &mut Reader<'a>,
     frame_type: u64,
-) -> Result<Frame<'a>, Malformed> {
+) -> Result<StreamFrame<'a>, Malformed> {
     let id = StreamId::from_varint(reader.varint()?);
     let offset = if frame_type & STREAM_OFFSET == 0 {
         0
@@ -125,7 +156,7 @@ pub(super) fn decode_stream<'a>(
             "the stream goes beyond 2^62 - 1 bytes",
         ));
     }
-    Ok(Frame::Stream {
+    Ok(StreamFrame {
         id,
         offset,
         data,
@@ -232,7 +263,9 @@ pub(super) fn decode_crypto<'a>(reader: &mut Reader<'a>) -> Result<Frame<'a>, Ma
 mod tests {
     use quic_common::{MAX_VARINT, Random, Reader, Writer};
 
-    use super::{CryptoHeader, DatagramHeader, StreamHeader, decode_crypto, decode_stream};
+    use super::{
+        CryptoHeader, DatagramHeader, StreamFrame, StreamHeader, decode_crypto, decode_stream,
+    };
     use crate::wire::code::TransportErrorCode;
     use crate::wire::encode::Encode;
     use crate::wire::frame::{Frame, Frames};
@@ -360,7 +393,7 @@ mod tests {
         let frame = decode_stream(&mut Reader::new(&at_end), 0x0e).unwrap();
         assert!(matches!(
             frame,
-            Frame::Stream {
+            StreamFrame {
                 offset: MAX_VARINT,
                 data: [],
                 ..

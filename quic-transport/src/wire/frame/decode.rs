@@ -3,7 +3,7 @@
 use quic_common::{Reader, Truncated, varint_size};
 
 use super::types;
-use super::{AckFrame, Close, Frame, data};
+use super::{AckFrame, Close, Frame, StreamFrame, data};
 use crate::wire::cid::ConnectionId;
 use crate::wire::malformed::Malformed;
 use crate::wire::reset_token::ResetToken;
@@ -30,22 +30,43 @@ impl<'a> Frames<'a> {
             reader: Reader::new(payload),
         })
     }
+
+    /// Whether all have been taken.
+    #[inline]
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.reader.is_empty()
+    }
+
+    /// Takes the next frame if it is one of STREAM: most of the traffic never becomes a [`Frame`].
+    #[expect(
+        clippy::inline_always,
+        reason = "what is returned is moved through memory otherwise, and read before it has settled there"
+    )]
+    #[inline(always)]
+    pub(crate) fn next_stream(&mut self) -> Option<Result<StreamFrame<'a>, Malformed>> {
+        let (first, rest) = self.reader.rest().split_first()?;
+        let frame_type = u64::from(*first);
+        if !matches!(frame_type, types::STREAM..=types::STREAM_LAST) {
+            return None;
+        }
+        let mut rest = Reader::new(rest);
+        let frame = data::decode_stream(&mut rest, frame_type);
+        self.reader = rest;
+        Some(frame.map_err(|malformed| self.fail(malformed, frame_type)))
+    }
 }
 
 impl<'a> Iterator for Frames<'a> {
     type Item = Result<Frame<'a>, Malformed>;
 
-    #[expect(
-        clippy::inline_always,
-        reason = "a frame of stream data then never lies in memory as a `Frame`"
-    )]
-    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
+        if let Some(frame) = self.next_stream() {
+            return Some(frame.map(Frame::from));
+        }
         let first = *self.reader.rest().first()?;
         let mut rest = Reader::new(self.reader.rest().get(1..)?);
         let frame_type = u64::from(first);
         let frame = match frame_type {
-            types::STREAM..=types::STREAM_LAST => data::decode_stream(&mut rest, frame_type),
             types::ACK | types::ACK_ECN => AckFrame::decode(&mut rest, frame_type).map(Frame::Ack),
             _ => decode_other(&mut rest, self.reader, frame_type),
         };
