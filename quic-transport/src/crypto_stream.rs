@@ -187,7 +187,9 @@ mod tests {
             let mut packet = PacketWriter::new(&mut payload, &mut log);
             client.write(&mut packet);
             let written = packet.finish();
-            let records: Vec<_> = log.range(start, written.frames_count).collect();
+            let records: Vec<_> = log
+                .range(start..start + u64::from(written.frames_count))
+                .collect();
             for record in records {
                 let SentFrame::Crypto { offset, length } = record else {
                     panic!("{record:?}")

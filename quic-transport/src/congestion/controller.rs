@@ -119,25 +119,25 @@ impl Controller {
         }
     }
 
-    /// A packet of `size` bytes was sent that counts as in flight.
+    /// Packets of `bytes` in all were sent that count as in flight.
     #[inline]
-    pub(crate) fn on_sent(&mut self, size: u16) {
+    pub(crate) fn on_sent(&mut self, bytes: u64) {
         if self.in_flight == 0 {
             self.round.peak = 0;
             self.round.previous_peak = 0;
         }
-        self.in_flight = self.in_flight.saturating_add(size.into());
+        self.in_flight = self.in_flight.saturating_add(bytes);
         self.round.peak = self.round.peak.max(self.in_flight);
     }
 
-    /// A packet in flight, sent at `sent`, was acknowledged.
+    /// Packets in flight, sent at `sent`, were acknowledged, `bytes` in all.
     #[inline]
-    pub(crate) fn on_acked(&mut self, size: u16, sent: Instant) {
-        self.in_flight = self.in_flight.saturating_sub(size.into());
+    pub(crate) fn on_acked(&mut self, bytes: u64, sent: Instant) {
+        self.in_flight = self.in_flight.saturating_sub(bytes);
         self.newest_acked = self.newest_acked.max(Some(sent));
         // No growth for what was sent before or in the moment of congestion (RFC 9002, 7.3.2).
         if self.recovery_start < Some(sent) {
-            self.acked = self.acked.saturating_add(size.into());
+            self.acked = self.acked.saturating_add(bytes);
         }
     }
 

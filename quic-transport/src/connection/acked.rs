@@ -9,10 +9,10 @@ use super::Connection;
 use crate::{
     congestion::Congestion,
     error::Error,
-    recovery::{Acked, SentPacket},
+    recovery::{Acked, PacketFlags},
     tls::Phase,
     transmit::{Run, Space},
-    wire::{AckFrame, wide},
+    wire::AckFrame,
 };
 
 impl Connection {
@@ -62,7 +62,7 @@ impl Connection {
         self.timer.on_acked(self.handshake_progress());
         if !self.spaces.is_settled() {
             for acked in acked {
-                self.setup.outcomes.on_acked(acked.packet.sent);
+                self.setup.outcomes.on_acked(acked.sent);
             }
         }
         let Some(state) = self.spaces.get_mut(space) else {
@@ -73,16 +73,16 @@ impl Connection {
         let mut run = Run::default();
         // The ranges of a frame descend. Data is released in one piece when it is told of in ascending order.
         for range in acked.chunk_by(|one, next| one.number < next.number).rev() {
-            for Acked { packet, .. } in range {
-                if packet.path != self.path.id {
-                    self.on_acked_elsewhere(packet);
-                } else if packet.fills_window() {
-                    self.path.controller.on_acked(packet.size, packet.sent);
-                    self.path.mtu.on_acked(packet.size);
-                } else if packet.is_mtu_probe() {
-                    self.path.on_mtu_probe_acked(packet.size);
+            for acked in range {
+                if acked.path != self.path.id {
+                    self.on_acked_elsewhere(acked);
+                } else if acked.fills_window() {
+                    self.path.controller.on_acked(acked.bytes, acked.sent);
+                    self.path.mtu.on_acked(acked.largest);
+                } else if acked.is_mtu_probe() {
+                    self.path.on_mtu_probe_acked(acked.largest);
                 }
-                for frame in packet.frames().filter_map(|index| log.get(index)) {
+                for frame in log.range(acked.frames.clone()) {
                     if let Some(complete) = run.push(frame) {
                         self.on_frame_acked(space, complete);
                     }
@@ -100,15 +100,15 @@ impl Connection {
 
     /// RFC 9000, 9.4: what was sent on another path says nothing of the one in use.
     #[cold]
-    fn on_acked_elsewhere(&mut self, packet: &SentPacket) {
-        let Some(path) = self.path_mut(packet.path) else {
+    fn on_acked_elsewhere(&mut self, acked: &Acked) {
+        let Some(path) = self.path_mut(acked.path) else {
             return;
         };
-        if packet.fills_window() {
-            path.controller.on_acked(packet.size, packet.sent);
+        if acked.fills_window() {
+            path.controller.on_acked(acked.bytes, acked.sent);
         }
-        if packet.is_mtu_probe() {
-            path.on_mtu_probe_acked(packet.size);
+        if acked.is_mtu_probe() {
+            path.on_mtu_probe_acked(acked.largest);
         }
     }
 
@@ -121,13 +121,14 @@ impl Connection {
         is_newest: bool,
         now: Instant,
     ) {
-        let marked = || acked.iter().filter(|acked| acked.packet.is_ect0());
-        let count = wide(marked().count());
+        let is_marked = |acked: &&Acked| acked.flags.has(PacketFlags::ECT0);
+        let marked = || acked.iter().filter(is_marked);
+        let count = marked().map(|acked| acked.count).sum();
         let Some(state) = self.spaces.get_mut(space) else {
             return;
         };
         // The peer counts for all paths together: with packets of several, the counts tell of none.
-        let is_other = |acked: &Acked| acked.packet.path != self.path.id;
+        let is_other = |acked: &Acked| acked.path != self.path.id;
         if !self.others.is_empty() && acked.iter().any(is_other) {
             return state.ecn.on_mixed(ack.ecn.filter(|_| is_newest));
         }
@@ -135,7 +136,7 @@ impl Connection {
             .path
             .ecn
             .on_ack(&mut state.ecn, count, ack.ecn, is_newest);
-        if is_congested && let Some(newest) = marked().map(|acked| acked.packet.sent).max() {
+        if is_congested && let Some(newest) = marked().map(|acked| acked.sent).max() {
             self.stats.congestion_events += 1;
             self.path
                 .controller
@@ -146,9 +147,8 @@ impl Connection {
     /// RFC 9002, 5.1: a sample needs the largest acknowledged packet to be new, and an ack-eliciting one among them.
     fn update_rtt(&mut self, acked: &[Acked], ack: &AckFrame<'_>, space: Space, now: Instant) {
         let largest = acked.iter().rfind(|acked| acked.number == ack.largest);
-        let Some(largest) =
-            largest.filter(|_| acked.iter().any(|acked| acked.packet.is_ack_eliciting()))
-        else {
+        let is_eliciting = |acked: &Acked| acked.flags.has(PacketFlags::ACK_ELICITING);
+        let Some(largest) = largest.filter(|_| acked.iter().any(is_eliciting)) else {
             return;
         };
         let delay = match space {
@@ -156,10 +156,10 @@ impl Connection {
             Space::Initial | Space::Handshake => Duration::ZERO,
             Space::Application => self.ack_delay(ack.delay),
         };
-        let latest = now.saturating_duration_since(largest.packet.sent);
+        let latest = now.saturating_duration_since(largest.sent);
         let is_confirmed = self.is_confirmed();
         let max_ack_delay = self.peer.max_ack_delay;
-        if let Some(path) = self.path_mut(largest.packet.path) {
+        if let Some(path) = self.path_mut(largest.path) {
             path.controller.on_rtt_sample(latest);
             path.rtt
                 .update(now, latest, delay, is_confirmed, max_ack_delay);

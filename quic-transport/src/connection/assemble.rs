@@ -79,15 +79,12 @@ impl Connection {
         };
         let mut budget = self.budget(now);
         let mut segment = usize::from(self.path.mtu.current());
+        let limit = limit.min(segment * MAX_BATCH_SEGMENTS);
         let mut length = 0;
-        for _ in 0..MAX_BATCH_SEGMENTS {
-            let end = length + segment;
-            if end > limit {
-                break;
-            }
-            let Some(datagram) = buffer.get_mut(length..end) else {
-                break;
-            };
+        while let Some(rest) = buffer.get_mut(length..limit)
+            && let Some(datagram) = rest.get_mut(..segment)
+        {
+            // The first packet takes along what else there is to say, so that those behind it often have only data.
             let size = self.datagram(&mut budget, datagram, now);
             length += size;
             if size < segment {
@@ -95,6 +92,11 @@ impl Connection {
                 segment = if length == size { size } else { segment };
                 break;
             }
+            let rest = rest.get_mut(segment..).unwrap_or_default();
+            let bulk = segment * self.bulk(rest, segment, budget.full(segment), now);
+            budget.window = budget.window.saturating_sub(wide(bulk));
+            budget.allowance = budget.allowance.saturating_sub(wide(bulk));
+            length += bulk;
         }
         (length > 0).then(|| self.path.head(length, segment))
     }
@@ -234,12 +236,7 @@ impl Connection {
     fn has_application_data(&self) -> bool {
         // What most packets are sent for comes first.
         self.streams.has_pending_frames()
-            || self.owes_handshake_done
-            || self.new_token.is_owed()
-            || self.ack_requests.is_owed()
-            || self.local_cids.is_owing()
-            || self.remote_cids.is_owing()
-            || self.path.probing.is_owing()
+            || self.owes_rare_frames()
             || self.datagrams.outgoing.is_pending()
     }
 
@@ -309,6 +306,12 @@ impl Connection {
 }
 
 impl Budget {
+    /// How many datagrams of `size` bytes it is enough for.
+    fn full(&self, size: usize) -> usize {
+        let least = self.window.min(self.allowance);
+        usize::try_from(least / wide(size).max(1)).unwrap_or(usize::MAX)
+    }
+
     #[inline]
     const fn spend(&mut self, draft: &Draft) {
         if draft.is_in_flight() {

@@ -313,20 +313,20 @@ impl Connection {
         };
         if let Some(state) = self.spaces.get_mut(level.space()) {
             state.sent.on_sent(draft.opening.number.value(), packet);
-            if state.numbers.on_used() {
+            if state.numbers.on_used(1) {
                 let mtu = u64::from(self.path.mtu.current()).max(1);
                 let window = self.path.controller.window() / mtu;
                 state.numbers.skip(window, &mut self.random);
             }
             if packet.is_ect0() {
-                self.path.ecn.on_sent(&mut state.ecn);
+                self.path.ecn.on_sent(&mut state.ecn, 1);
             }
             if written.ack_eliciting {
                 state.probes = state.probes.saturating_sub(1);
             }
         }
         if packet.fills_window() {
-            self.path.controller.on_sent(packet.size);
+            self.path.controller.on_sent(packet.size.into());
             self.path.pacer.on_sent(packet.size.into());
         }
         self.stats.packets_sent += 1;

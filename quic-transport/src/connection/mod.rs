@@ -41,6 +41,7 @@ mod standing;
 mod rekey;
 mod rare;
 mod draft;
+mod bulk;
 mod aside;
 mod assemble;
 mod output;

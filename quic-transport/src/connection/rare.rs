@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::Connection;
 use crate::{
     ack::AckRequests,
     cid::{LocalCids, RemoteCids},
@@ -42,11 +43,6 @@ impl NewToken {
         }
     }
 
-    #[inline]
-    pub(super) const fn is_owed(&self) -> bool {
-        self.is_owed
-    }
-
     pub(super) fn on_acked(&mut self) {
         (self.token, self.is_owed) = (None, false);
     }
@@ -71,6 +67,19 @@ impl NewToken {
     /// The handshake is complete, or the frame was lost.
     pub(super) const fn owe(&mut self) {
         self.is_owed = self.token.is_some();
+    }
+}
+
+impl Connection {
+    /// Whether a packet has something to say that hardly any has: see [`RareFrames`].
+    #[inline]
+    pub(super) fn owes_rare_frames(&self) -> bool {
+        self.owes_handshake_done
+            || self.new_token.is_owed
+            || self.ack_requests.is_owed()
+            || self.local_cids.is_owing()
+            || self.remote_cids.is_owing()
+            || self.path.probing.is_owing()
     }
 }
 

@@ -349,7 +349,7 @@ mod tests {
         let mut writer = PacketWriter::new(&mut payload, &mut log);
         datagrams.write(&mut writer, 350);
         assert!(writer.is_ack_eliciting());
-        let records: Vec<_> = log.range(0, 9).collect();
+        let records: Vec<_> = log.range(0..9).collect();
         assert_eq!(records, [0, 1, 2].map(|id| SentFrame::Datagram { id }));
         datagrams.on_acked(1);
         datagrams.on_lost(0);

@@ -128,10 +128,14 @@ impl Model {
         for range in ranges {
             acked.clear();
             self.packets.take_acked(range.clone(), &mut acked);
-            let mut expected = Vec::new();
+            let mut expected: Vec<Acked> = Vec::new();
             for number in range.clone() {
-                if let Some(packet) = self.in_flight.remove(&number) {
-                    expected.push(Acked { number, packet });
+                if let Some(packet) = self.in_flight.remove(&number)
+                    && !expected
+                        .last_mut()
+                        .is_some_and(|last| last.join(number, &packet))
+                {
+                    expected.push(Acked::new(number, &packet));
                 }
             }
             assert_eq!(acked, expected, "of {range:?}");

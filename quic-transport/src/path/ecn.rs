@@ -70,11 +70,11 @@ impl EcnValidation {
         }
     }
 
-    /// A packet with ECT(0) was sent.
+    /// So many packets with ECT(0) were sent.
     #[inline]
-    pub(crate) const fn on_sent(&mut self, space: &mut EcnSpace) {
-        space.sent = space.sent.saturating_add(1);
-        self.sent = self.sent.saturating_add(1);
+    pub(crate) const fn on_sent(&mut self, space: &mut EcnSpace, packets: u64) {
+        space.sent = space.sent.saturating_add(packets);
+        self.sent = self.sent.saturating_add(packets);
     }
 
     /// A packet with ECT(0) was declared lost.
@@ -159,7 +159,7 @@ mod tests {
         let (mut ecn, mut space) = (EcnValidation::new(true), EcnSpace::default());
         for _ in 0..packets {
             assert_eq!(ecn.mark(), Ecn::Ect0);
-            ecn.on_sent(&mut space);
+            ecn.on_sent(&mut space, 1);
         }
         ecn.on_batch();
         (ecn, space)
@@ -207,7 +207,7 @@ mod tests {
         let (mut ecn, mut space) = tested(9);
         for _ in 0..40 {
             assert_eq!(ecn.mark(), Ecn::Ect0);
-            ecn.on_sent(&mut space);
+            ecn.on_sent(&mut space, 1);
         }
         ecn.on_batch();
         assert_eq!(ecn.mark(), Ecn::NotEct);

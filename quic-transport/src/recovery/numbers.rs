@@ -4,6 +4,8 @@
 //! acknowledges a number that was never sent
 //! ([RFC 9000, section 21.4](https://www.rfc-editor.org/rfc/rfc9000#section-21.4)).
 
+use std::ops::Range;
+
 use quic_common::{MAX_VARINT, Random};
 
 /// The fewest packets between two skipped numbers.
@@ -40,11 +42,18 @@ impl PacketNumbers {
         (self.next <= MAX_VARINT).then_some(self.next)
     }
 
-    /// The upcoming number has been used; returns whether the one behind it is to be [skipped](Self::skip).
+    /// The upcoming number and those behind it, up to `most` of them and not beyond one that is to be skipped.
+    #[inline]
+    pub(crate) fn upcoming_run(&self, most: u64) -> Range<u64> {
+        let end = self.next.saturating_add(most);
+        self.next..end.min(self.skip_at).min(MAX_VARINT)
+    }
+
+    /// The upcoming `count` numbers have been used; returns whether the one behind them is to be [skipped](Self::skip).
     #[inline]
     #[must_use]
-    pub(crate) const fn on_used(&mut self) -> bool {
-        self.next = self.next.saturating_add(1);
+    pub(crate) const fn on_used(&mut self, count: u64) -> bool {
+        self.next = self.next.saturating_add(count);
         self.next == self.skip_at
     }
 
@@ -82,7 +91,7 @@ mod tests {
                 gaps.push(expected);
             }
             expected = number + 1;
-            if numbers.on_used() {
+            if numbers.on_used(1) {
                 numbers.skip(window, &mut random);
             }
         }
@@ -107,8 +116,25 @@ mod tests {
     fn every_connection_skips_a_number_soon() {
         for seed in 0..=u8::MAX {
             let mut numbers = PacketNumbers::with_gaps(&mut Random::from_seed([seed; 32]));
-            assert!((0..64).any(|_| numbers.on_used()), "seed {seed}");
+            assert!((0..64).any(|_| numbers.on_used(1)), "seed {seed}");
         }
+    }
+
+    #[test]
+    fn a_run_ends_before_a_number_that_is_skipped() {
+        let mut random = Random::from_seed([9; 32]);
+        let mut numbers = PacketNumbers::with_gaps(&mut random);
+        let run = numbers.upcoming_run(u64::MAX);
+        assert_eq!(run, 0..numbers.skip_at);
+        assert_eq!(numbers.upcoming_run(1), 0..1);
+        assert!(!numbers.on_used(0));
+        assert!(numbers.on_used(run.end));
+        numbers.skip(64, &mut random);
+        assert_eq!(numbers.upcoming(), Some(run.end + 1));
+        numbers.jump(MAX_VARINT - 1);
+        assert_eq!(numbers.upcoming_run(9), MAX_VARINT - 1..MAX_VARINT);
+        numbers.jump(MAX_VARINT + 1);
+        assert!(numbers.upcoming_run(9).is_empty());
     }
 
     #[test]
@@ -116,7 +142,7 @@ mod tests {
         let mut numbers = PacketNumbers::new();
         for number in 0..10_000 {
             assert_eq!(numbers.upcoming(), Some(number));
-            assert!(!numbers.on_used());
+            assert!(!numbers.on_used(1));
         }
     }
 
@@ -128,7 +154,7 @@ mod tests {
             skip_at: u64::MAX,
         };
         assert_eq!(numbers.upcoming(), Some(MAX_VARINT));
-        assert!(!numbers.on_used());
+        assert!(!numbers.on_used(1));
         assert_eq!(numbers.upcoming(), None);
     }
 }

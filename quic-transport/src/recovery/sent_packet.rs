@@ -49,6 +49,12 @@ impl PacketFlags {
         if condition { self.with(other) } else { self }
     }
 
+    /// See [`SentPacket::fills_window`].
+    #[inline]
+    const fn fills_window(self) -> bool {
+        self.has(Self::IN_FLIGHT) && !self.has(Self::MTU_PROBE)
+    }
+
     /// Whether all of `other` are among these.
     #[inline]
     pub(crate) const fn has(self, other: Self) -> bool {
@@ -81,7 +87,7 @@ impl SentPacket {
     /// time, and it may be larger than the first window: counted, it would hold up all else for a round trip.
     #[inline]
     pub(crate) const fn fills_window(&self) -> bool {
-        self.is_in_flight() && !self.is_mtu_probe()
+        self.flags.fills_window()
     }
 
     /// Whether it probes the path's MTU.
@@ -97,13 +103,73 @@ impl SentPacket {
     }
 }
 
-/// A packet that was acknowledged just now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Packets that were acknowledged just now, as far as they were sent in one moment and differ in nothing that counts: what
+/// follows from it is worked out for all of them at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Acked {
-    /// Its number.
+    /// The number of the last one.
     pub(crate) number: u64,
-    /// The packet.
-    pub(crate) packet: SentPacket,
+    /// How many.
+    pub(crate) count: u64,
+    /// When they were sent.
+    pub(crate) sent: Instant,
+    /// Bytes of all.
+    pub(crate) bytes: u64,
+    /// Bytes of the largest.
+    pub(crate) largest: u16,
+    /// What else matters, the same for all.
+    pub(crate) flags: PacketFlags,
+    /// On which path.
+    pub(crate) path: PathId,
+    /// The indices of their records.
+    pub(crate) frames: Range<u64>,
+}
+
+impl Acked {
+    /// One packet.
+    #[inline]
+    pub(crate) fn new(number: u64, packet: &SentPacket) -> Self {
+        Self {
+            number,
+            count: 1,
+            sent: packet.sent,
+            bytes: packet.size.into(),
+            largest: packet.size,
+            flags: packet.flags,
+            path: packet.path,
+            frames: packet.frames(),
+        }
+    }
+
+    /// Adds a packet with a higher number, if it belongs here; returns whether it does.
+    #[inline]
+    pub(crate) fn join(&mut self, number: u64, packet: &SentPacket) -> bool {
+        let belongs = self.sent == packet.sent
+            && self.flags == packet.flags
+            && self.path == packet.path
+            && self.frames.end == packet.frames_start
+            && !packet.is_mtu_probe();
+        if belongs {
+            self.number = number;
+            self.count += 1;
+            self.bytes += u64::from(packet.size);
+            self.largest = self.largest.max(packet.size);
+            self.frames.end += u64::from(packet.frames_count);
+        }
+        belongs
+    }
+
+    /// See [`SentPacket::fills_window`].
+    #[inline]
+    pub(crate) const fn fills_window(&self) -> bool {
+        self.flags.fills_window()
+    }
+
+    /// Whether it is a probe of the path's MTU.
+    #[inline]
+    pub(crate) const fn is_mtu_probe(&self) -> bool {
+        self.flags.has(PacketFlags::MTU_PROBE)
+    }
 }
 
 /// A packet that was declared lost.
@@ -119,7 +185,7 @@ pub(crate) struct Lost {
 mod tests {
     use std::time::Instant;
 
-    use super::{PacketFlags, SentPacket};
+    use super::{Acked, PacketFlags, SentPacket};
     use crate::transmit::PathId;
 
     fn packet(flags: PacketFlags) -> SentPacket {
@@ -148,6 +214,57 @@ mod tests {
             assert_eq!(packet(flags).fills_window(), fills, "{flags:?}");
         }
         assert!(packet(PacketFlags::ECT0).is_ect0() && !packet(probe).is_ect0());
+    }
+
+    #[test]
+    fn packets_of_one_moment_are_acknowledged_as_one() {
+        let flags = PacketFlags::IN_FLIGHT.with(PacketFlags::ACK_ELICITING);
+        let mut one = packet(flags);
+        one.frames_count = 3;
+        let next = SentPacket {
+            frames_start: 3,
+            size: 1300,
+            ..one
+        };
+        let mut acked = Acked::new(7, &one);
+        assert!(acked.join(9, &next));
+        assert_eq!((acked.number, acked.count), (9, 2));
+        assert_eq!((acked.bytes, acked.largest), (2500, 1300));
+        assert_eq!(acked.frames, 0..6);
+        let others = [
+            SentPacket {
+                sent: one.sent + std::time::Duration::from_nanos(1),
+                frames_start: 6,
+                ..one
+            },
+            SentPacket {
+                flags: flags.with(PacketFlags::ECT0),
+                frames_start: 6,
+                ..one
+            },
+            SentPacket {
+                path: PathId(1),
+                frames_start: 6,
+                ..one
+            },
+            SentPacket {
+                frames_start: 7,
+                ..one
+            },
+        ];
+        for other in others {
+            assert!(!acked.join(10, &other), "{other:?}");
+        }
+        let probe = SentPacket {
+            flags: flags.with(PacketFlags::MTU_PROBE),
+            ..one
+        };
+        let mut acked = Acked::new(7, &probe);
+        let next = SentPacket {
+            frames_start: 3,
+            ..probe
+        };
+        assert!(!acked.join(8, &next), "each probe is of a size");
     }
 
     #[test]

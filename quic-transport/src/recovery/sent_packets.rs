@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use super::late::{LatePackets, Spurious};
-use super::sent_packet::{Acked, Lost, SentPacket};
+use super::sent_packet::{Acked, Lost, PacketFlags, SentPacket};
 use crate::error::Error;
 use crate::limits::{PACKET_THRESHOLD, QUIET_PACKETS, SENT_PACKETS, SKIPPED_NUMBERS};
 use crate::rtt::Rtt;
@@ -113,15 +113,15 @@ impl SentPackets {
     }
 
     /// The packet `number`, larger than all before, was sent. Numbers left out count as skipped.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "a packet that is made for the call is moved through memory, and read before it has settled there"
+    )]
+    #[inline(always)]
     pub(crate) fn on_sent(&mut self, number: u64, packet: SentPacket) {
         let next = self.next();
         if number != next {
-            debug_assert!(number > next, "packet numbers ascend");
-            for skipped in next..number {
-                self.skipped.push(skipped);
-                self.push_settled();
-            }
+            self.skip(next, number);
         }
         if packet.is_ack_eliciting() {
             self.quiet = 0;
@@ -138,7 +138,18 @@ impl SentPackets {
         }
     }
 
+    /// The numbers from `next` up to `number` are left out.
+    #[cold]
+    fn skip(&mut self, next: u64, number: u64) {
+        debug_assert!(number > next, "packet numbers ascend");
+        for skipped in next..number {
+            self.skipped.push(skipped);
+            self.push_settled();
+        }
+    }
+
     /// A number without a packet in flight takes no place at the front.
+    #[inline(never)]
     fn push_settled(&mut self) {
         if self.slots.is_empty() {
             self.base = self.base.saturating_add(1);
@@ -183,8 +194,8 @@ impl SentPackets {
         Ok(())
     }
 
-    /// Moves the packets in `range`, which has been [checked](Self::check), to the end of `acked`, in ascending
-    /// order.
+    /// Takes the packets in `range`, which has been [checked](Self::check), out, and tells of them at the end of `acked`, in
+    /// ascending order.
     #[inline]
     pub(crate) fn take_acked(&mut self, range: RangeInclusive<u64>, acked: &mut Vec<Acked>) {
         if !self.late.is_empty() {
@@ -205,22 +216,27 @@ impl SentPackets {
 
     /// Takes the `count` oldest slots, which is how nearly all packets are acknowledged.
     fn take_oldest(&mut self, count: usize, acked: &mut Vec<Acked>) {
-        let (mut bytes, mut eliciting, mut any) = (0_u64, 0_u64, false);
-        for (number, slot) in (self.base..).zip(self.slots.drain(..count)) {
-            match slot {
-                Slot::InFlight(packet) => {
-                    bytes = bytes.saturating_add(packet.size.into());
-                    eliciting = eliciting.saturating_add(packet.is_ack_eliciting().into());
-                    any = true;
-                    acked.push(Acked { number, packet });
-                }
-                Slot::Settled { .. } => {}
+        let before = acked.len();
+        let mut last: Option<Acked> = None;
+        for (number, slot) in (self.base..).zip(self.slots.range(..count)) {
+            let Slot::InFlight(packet) = slot else {
+                continue;
+            };
+            if last.as_mut().is_some_and(|last| last.join(number, packet)) {
+                continue;
+            }
+            if let Some(complete) = last.replace(Acked::new(number, packet)) {
+                acked.push(complete);
             }
         }
+        drop(self.slots.drain(..count));
         self.base = self.base.saturating_add(index(count));
-        self.in_flight = self.in_flight.saturating_sub(bytes);
-        self.eliciting = self.eliciting.saturating_sub(eliciting);
-        if any {
+        acked.extend(last);
+        for run in acked.get(before..).unwrap_or_default() {
+            self.in_flight = self.in_flight.saturating_sub(run.bytes);
+            if run.flags.has(PacketFlags::ACK_ELICITING) {
+                self.eliciting = self.eliciting.saturating_sub(run.count);
+            }
             self.loss_run = None;
         }
     }
@@ -240,7 +256,12 @@ impl SentPackets {
                     };
                     self.settle(&packet);
                     let number = self.base.saturating_add(index(at));
-                    acked.push(Acked { number, packet });
+                    if !acked
+                        .last_mut()
+                        .is_some_and(|last| last.join(number, &packet))
+                    {
+                        acked.push(Acked::new(number, &packet));
+                    }
                     at = at.saturating_add(1);
                 }
                 Slot::Settled { run, .. } => at = self.join_runs(at, run),

@@ -72,6 +72,13 @@ impl<const N: usize> Lanes<N> {
         (first != NONE).then_some(Slot(first))
     }
 
+    /// Whether a lane has no more than one stream.
+    #[inline]
+    pub(super) fn is_alone(&self, lane: u8) -> bool {
+        let ends = self.ends.get(usize::from(lane));
+        ends.is_none_or(|ends| ends.first == ends.last)
+    }
+
     /// The lane that the stream is in.
     #[inline]
     pub(super) fn lane_of(&self, slot: Slot) -> Option<u8> {

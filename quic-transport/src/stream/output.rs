@@ -4,7 +4,7 @@ use super::priority::NEW_LANES;
 use super::send::Offer;
 use super::streams::{Streams, place};
 use super::table::Slot;
-use crate::buffer::{to_length, to_offset};
+use crate::buffer::{SendBuffer, to_length, to_offset};
 use crate::limits::LEAST_FRAGMENT;
 use crate::transmit::{PacketWriter, SentFrame};
 use crate::wire::{Direction, Encode as _, Frame, StreamHeader, StreamId};
@@ -16,6 +16,19 @@ pub(super) mod owed {
     pub(in super::super) const MAX_STREAM_DATA: u8 = 4;
     pub(in super::super) const STREAM_DATA_BLOCKED: u8 = 8;
     pub(in super::super) const RESET_STREAM_AT: u8 = 16;
+}
+
+/// New data of one stream that nothing else comes before or between.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bulk<'s> {
+    /// The stream.
+    pub(crate) id: StreamId,
+    /// Where the data begins.
+    pub(crate) offset: u64,
+    /// Where it ends; the FIN is left to another packet.
+    pub(crate) end: u64,
+    /// What it lies in.
+    pub(crate) buffer: &'s SendBuffer,
 }
 
 /// Whether there may be room for more.
@@ -44,6 +57,44 @@ impl Streams {
                 return;
             }
         }
+    }
+
+    /// The data that packets would be filled with one after the other, if it is new data of a single stream.
+    pub(crate) fn bulk(&self) -> Option<Bulk<'_>> {
+        let lane = u8::try_from(self.sendable_lanes().trailing_zeros()).ok()?;
+        if self.has_pending_control() || 1_u32.checked_shl(lane.into())? & NEW_LANES == 0 {
+            return None;
+        }
+        let slot = self.scheduled.first(lane)?;
+        let stream = self.table.get(slot)?;
+        let send = stream.send.as_ref()?;
+        if send.priority.is_incremental() && !self.scheduled.is_alone(lane) {
+            return None;
+        }
+        let offer = send.offer(self.new_data_credit());
+        let length = offer.length.saturating_sub(usize::from(offer.fin));
+        offer.new.then(|| Bulk {
+            id: stream.id,
+            offset: offer.offset,
+            end: offer.offset.saturating_add(to_offset(length)),
+            buffer: &send.buffer,
+        })
+    }
+
+    /// The first `length` bytes of the [bulk](Self::bulk) of `id` have been sent.
+    pub(crate) fn on_bulk(&mut self, id: StreamId, length: u64) {
+        let Some(slot) = self.table.find(id) else {
+            return;
+        };
+        let Some(send) = self.table.get_mut(slot).and_then(|s| s.send.as_mut()) else {
+            return;
+        };
+        let offer = send.offer(length);
+        send.take(offer, to_length(length), false);
+        self.credit.take(length);
+        self.in_flight = self.in_flight.saturating_add(length);
+        self.schedule(slot);
+        self.tell_room(slot);
     }
 
     /// Whether a frame other than STREAM is owed.

@@ -3,7 +3,7 @@
 //! A sent packet remembers where its records start and how many they are. Packets are settled roughly in order, so
 //! the ring is released from its old end and keeps its memory.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, ops::Range};
 
 use super::SentFrame;
 
@@ -42,18 +42,11 @@ impl FrameLog {
         self.base.saturating_add(length(&self.frames))
     }
 
-    /// The `count` records from index `start` on; those released already are left out.
-    #[cfg(test)]
+    /// The records of these indices; those released already are left out.
     #[inline]
-    pub(crate) fn range(
-        &self,
-        start: u64,
-        count: u16,
-    ) -> impl ExactSizeIterator<Item = SentFrame> + '_ {
-        let (first, last) = (
-            self.position(start),
-            self.position(start.saturating_add(count.into())),
-        );
+    pub(crate) fn range(&self, indices: Range<u64>) -> impl ExactSizeIterator<Item = SentFrame> {
+        let first = self.position(indices.start);
+        let last = self.position(indices.end).max(first);
         self.frames.range(first..last).copied()
     }
 
@@ -102,7 +95,7 @@ mod tests {
     use super::{FrameLog, SentFrame};
 
     fn acks(log: &FrameLog, start: u64, count: u16) -> Vec<u64> {
-        log.range(start, count)
+        log.range(start..start.saturating_add(count.into()))
             .map(|frame| {
                 let SentFrame::Ack { largest } = frame else {
                     panic!("{frame:?}")

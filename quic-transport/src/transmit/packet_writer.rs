@@ -188,7 +188,7 @@ mod tests {
         let written = writer.finish();
         assert_eq!((written.length, written.frames_count), (2, 1));
         assert_eq!(payload, [1, 2, 0xff, 0xff]);
-        assert_eq!(log.range(0, 9).collect::<Vec<_>>(), [SentFrame::Ping]);
+        assert_eq!(log.range(0..9).collect::<Vec<_>>(), [SentFrame::Ping]);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod partial;
 mod sending;
 mod lent;
 mod stats;
+mod bulk;
 mod two_ends;
 
 use super::{PeerLimits, StreamEvent, StreamSettings, Streams};
@@ -99,7 +100,7 @@ fn write(streams: &mut Streams, size: usize) -> Packet {
     payload.truncate(written.length);
     Packet {
         payload,
-        records: log.range(0, written.frames_count).collect(),
+        records: log.range(0..written.frames_count.into()).collect(),
     }
 }
 
