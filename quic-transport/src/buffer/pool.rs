@@ -160,7 +160,9 @@ mod tests {
         let mut pool = ChunkPool::default();
         let use_chunks = |pool: &mut ChunkPool, count: usize, at| {
             let chunks: Vec<_> = (0..count).map(|_| pool.take_chunk()).collect();
-            chunks.into_iter().for_each(|chunk| pool.give_chunk(chunk));
+            for chunk in chunks {
+                pool.give_chunk(chunk);
+            }
             pool.settle(at);
         };
         use_chunks(&mut pool, SPARE_CHUNKS + 9, start);

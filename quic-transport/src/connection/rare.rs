@@ -73,7 +73,7 @@ impl NewToken {
 impl Connection {
     /// Whether a packet has something to say that hardly any has: see [`RareFrames`].
     #[inline]
-    pub(super) fn owes_rare_frames(&self) -> bool {
+    pub(super) const fn owes_rare_frames(&self) -> bool {
         self.owes_handshake_done
             || self.new_token.is_owed
             || self.ack_requests.is_owed()

@@ -105,9 +105,9 @@ impl ConnectionId {
 impl PartialEq for ConnectionId {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
-        let [a, b, c, d] = self.words();
-        let [e, f, g, h] = other.words();
-        (a ^ e) | (b ^ f) | (c ^ g) | (d ^ h) == 0
+        let [head, middle, tail, length] = self.words();
+        let [its_head, its_middle, its_tail, its_length] = other.words();
+        (head ^ its_head) | (middle ^ its_middle) | (tail ^ its_tail) | (length ^ its_length) == 0
     }
 }
 

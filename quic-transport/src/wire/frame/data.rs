@@ -106,7 +106,11 @@ impl Encode for StreamHeader {
             + self.length.map_or(0, |length| varint_size(wide(length)))
     }
 
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "where packets are written in a row, most of it is the same for all"
+    )]
+    #[inline(always)]
     fn encode(&self, writer: &mut Writer<'_>) {
         writer.varint(stream_type(self.offset, self.length.is_some(), self.fin));
         writer.varint(self.id.value());
@@ -134,7 +138,11 @@ pub(super) const fn stream_type(offset: u64, has_length: bool, fin: bool) -> u64
 }
 
 /// Decodes what follows the type of a STREAM frame.
-#[inline]
+#[expect(
+    clippy::inline_always,
+    reason = "what is returned is moved through memory otherwise, and read before it has settled there"
+)]
+#[inline(always)]
 pub(super) fn decode_stream<'a>(
     reader: &mut Reader<'a>,
     frame_type: u64,

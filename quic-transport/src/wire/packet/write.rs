@@ -124,7 +124,11 @@ impl ShortHeader {
 
     /// Writes the header with the low `number_length` bytes (1 to 4) of `number`, and returns where these are; `None`
     /// when it doesn't fit.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "where packets are written in a row, most of it is the same for all"
+    )]
+    #[inline(always)]
     pub(crate) fn write(
         &self,
         writer: &mut Writer<'_>,
