@@ -8,7 +8,7 @@ use super::{Application, Endpoint, Handle, stateless::ReplyPath};
 use crate::{
     cid::CidChange,
     config::MIN_DATAGRAM,
-    wire::{PacketHeader, PacketKind, ResetToken, parse_header},
+    wire::{PacketHeader, PacketKind, ResetToken, parse_header, parse_short_cid},
 };
 
 impl<A: Application> Endpoint<A> {
@@ -25,8 +25,15 @@ impl<A: Application> Endpoint<A> {
 
     /// Takes one datagram.
     pub fn input(&mut self, datagram: Datagram<'_>, now: Instant) {
-        let header = parse_header(datagram.payload, self.config.cids.length());
+        let length = self.config.cids.length();
+        if let Ok(dcid) = parse_short_cid(datagram.payload, length, 0)
+            && let Some(handle) = self.router.route(&dcid)
+        {
+            return self.deliver(handle, datagram, now);
+        }
+        let header = parse_header(datagram.payload, length);
         if let Ok(header) = &header
+            && header.kind != PacketKind::Short
             && let Some(handle) = self.router.find(&header.dcid)
         {
             return self.deliver(handle, datagram, now);

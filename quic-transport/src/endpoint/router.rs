@@ -30,6 +30,8 @@ struct Slot<T> {
 #[derive(Debug)]
 pub(super) struct Router<T> {
     cids: KeyedMap<ConnectionId, Handle>,
+    /// What the last datagram was for.
+    recent: Option<(ConnectionId, Handle)>,
     /// Keyed, so that the time of a search says nothing of the tokens (RFC 9000, 10.3.1).
     reset_tokens: KeyedMap<ResetToken, Handle>,
     slots: Vec<Slot<T>>,
@@ -41,6 +43,7 @@ impl<T> Router<T> {
         let hasher = KeyedHasher::new(random);
         Self {
             cids: KeyedMap::with_hasher(hasher.clone()),
+            recent: None,
             reset_tokens: KeyedMap::with_hasher(hasher),
             slots: Vec::new(),
             free: Vec::new(),
@@ -87,14 +90,29 @@ impl<T> Router<T> {
         self.cids.get(cid).copied()
     }
 
+    /// [`Self::find`] for a datagram: as a rule the one before was for the same ID.
+    #[inline]
+    pub(super) fn route(&mut self, cid: &ConnectionId) -> Option<Handle> {
+        if let Some((recent, handle)) = self.recent
+            && recent == *cid
+        {
+            return Some(handle);
+        }
+        let handle = self.find(cid)?;
+        self.recent = Some((*cid, handle));
+        Some(handle)
+    }
+
     /// From now on `cid` leads to `handle`.
     pub(super) fn add_cid(&mut self, cid: ConnectionId, handle: Handle) {
+        self.recent = None;
         self.cids.insert(cid, handle);
     }
 
     /// From now on `cid` leads nowhere, if it led to `handle`.
     pub(super) fn remove_cid(&mut self, cid: &ConnectionId, handle: Handle) {
         if self.find(cid) == Some(handle) {
+            self.recent = None;
             self.cids.remove(cid);
             super::shrink(&mut self.cids);
         }
@@ -176,8 +194,14 @@ mod tests {
         let cid = ConnectionId::new(&[1; 8]).unwrap();
         router.add_cid(cid, a);
         router.remove_cid(&cid, b);
-        assert_eq!(router.find(&cid), Some(a));
+        for _ in 0..2 {
+            assert_eq!((router.find(&cid), router.route(&cid)), (Some(a), Some(a)));
+        }
         router.remove_cid(&cid, a);
-        assert_eq!(router.find(&cid), None);
+        assert_eq!((router.find(&cid), router.route(&cid)), (None, None));
+        router.add_cid(cid, b);
+        assert_eq!(router.route(&cid), Some(b));
+        router.add_cid(cid, a);
+        assert_eq!(router.route(&cid), Some(a), "what was last asked for");
     }
 }
