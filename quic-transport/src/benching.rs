@@ -161,7 +161,8 @@ impl Sent {
         self.packets.take_acked(first..=last, &mut self.acked);
         self.packets
             .detect_lost(self.now, &self.rtt, DELAY, &mut self.lost);
-        let settled = self.acked.len() + self.lost.len();
+        let acked: u64 = self.acked.iter().map(|acked| acked.count).sum();
+        let settled = usize::try_from(acked).unwrap_or(usize::MAX) + self.lost.len();
         self.acked.clear();
         self.lost.clear();
         settled
