@@ -119,7 +119,7 @@ fn load_key(path: &Path) -> Result<PrivateKeyDer<'static>, Failure> {
     }
 }
 
-fn read_pem(path: &Path) -> Result<Vec<u8>, Failure> {
+pub(crate) fn read_pem(path: &Path) -> Result<Vec<u8>, Failure> {
     let fail = |error| Failure::with_file(path, &error);
     let file = File::open(path).map_err(fail)?;
     let mut text = Vec::new();
@@ -133,7 +133,7 @@ fn read_pem(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(text)
 }
 
-fn damaged(path: &Path, error: &pem::Error) -> Failure {
+pub(crate) fn damaged(path: &Path, error: &pem::Error) -> Failure {
     // Its text quotes whole lines of the file, which may be secret.
     let what = match error {
         pem::Error::MissingSectionEnd { .. } => "a section of the PEM file has no end",

@@ -401,6 +401,10 @@ fn tls_of(arguments: &cli::Client) -> Result<tls::ClientConfig, Failure> {
         tls.key_exchange(&groups)
             .map_err(|error| Failure::new(format!("TLS: {error}")))?
     };
+    let tls = match &arguments.ech {
+        Some(ech) => ech.apply(tls)?,
+        None => tls,
+    };
     Ok(tls.key_log(Arc::new(rustls::KeyLogFile::new())))
 }
 

@@ -15,6 +15,7 @@ use quic_udp::{Datagrams, Fault, IcmpError, IcmpKind};
 use crate::{
     alpn::Alpn,
     datagrams::Volley,
+    ech::Offer,
     event_loop::{Output, Protocol, SocketChange, SocketId},
     exchange::Exchange,
     failure::Failure,
@@ -295,7 +296,10 @@ impl<E: Exchange> Download<E> {
             // What is wrong with the certificate or the like; the rest says more about QUIC than about that.
             CloseReason::Local(Error { code, reason, .. }) => code.alert().map_or_else(
                 || format!("{remote}: {code}: {reason}"),
-                |alert| format!("{remote}: {reason} (TLS alert {alert})"),
+                |alert| {
+                    let offer = Offer(self.connection.ech_status());
+                    format!("{remote}: {reason} (TLS alert {alert}){offer}")
+                },
             ),
             other => format!("{remote}: {other}"),
         }

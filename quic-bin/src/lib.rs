@@ -12,6 +12,7 @@ pub mod format;
 pub mod url;
 pub mod pattern;
 pub mod certificate;
+pub mod ech;
 pub mod content_type;
 pub mod files;
 pub mod progress;

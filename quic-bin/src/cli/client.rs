@@ -10,7 +10,8 @@ use super::command;
 use super::extensions::Extensions;
 use super::values::{Cipher, Group, Upload, byte_count, timeout, version, versions};
 use crate::{
-    alpn::Alpn, certificate::Fingerprint, limits::MAX_DATAGRAMS, roaming::Plan, url::Target,
+    alpn::Alpn, certificate::Fingerprint, ech::Ech, limits::MAX_DATAGRAMS, roaming::Plan,
+    url::Target,
 };
 
 /// Downloads over HTTP/3, or shows what this QUIC stack can do.
@@ -64,6 +65,11 @@ pub struct Client {
     /// Offer only these key exchange groups, most wanted first.
     #[arg(long, value_name = "LIST", value_delimiter = ',', requires = "urls")]
     pub key_exchange: Vec<Group>,
+
+    /// Hide the server's name: encrypt the ClientHello (ECH) with what the server has published, a PEM file or the base64
+    /// of its ECHConfigList; "grease" only has it look so. Needs a build with the feature aws-lc-rs.
+    #[arg(long, value_name = "FILE|BASE64|grease", requires = "urls")]
+    pub ech: Option<Ech>,
 
     /// Update the keys once, as soon as the handshake is confirmed.
     #[arg(long, requires = "urls")]

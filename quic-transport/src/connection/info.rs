@@ -14,6 +14,7 @@ use crate::{
     limits::CONNECTION_MEMORY,
     recovery::HandshakeProgress,
     stats::{PathStats, Stats},
+    tls::EchStatus,
     transmit::Space,
     wire::{ConnectionId, ResetToken, Side, Version},
 };
@@ -75,6 +76,13 @@ impl Connection {
     #[must_use]
     pub fn server_name(&self) -> Option<&str> {
         self.session.server_name()
+    }
+
+    /// What has become of the ClientHello that was to be encrypted, at a client, see
+    /// [`tls::ClientConfig::ech`](crate::tls::ClientConfig::ech).
+    #[must_use]
+    pub fn ech_status(&self) -> EchStatus {
+        self.session.ech_status()
     }
 
     /// The cipher suite that TLS agreed on, by its IANA name; empty before.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustls::client::danger::ServerCertVerifier;
-use rustls::client::{ResolvesClientCert, Resumption, WebPkiServerVerifier};
+use rustls::client::{EchMode, ResolvesClientCert, Resumption, WebPkiServerVerifier};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::SingleCertAndKey;
 use rustls::version::TLS13;
@@ -16,6 +16,7 @@ use rustls::{KeyLog, RootCertStore};
 use super::algorithms::Algorithms;
 use super::clock::WallClock;
 use super::crypto::provider::default_provider;
+use super::ech::{self, EchStatus};
 use super::failure::reason;
 use super::given::{READY_MADE, certified, check_protocols, check_provider, protocols, store};
 use super::key_exchange::KeyExchange;
@@ -32,6 +33,7 @@ pub struct ClientConfig {
     /// What the configuration is built from; `None` when it came ready-made.
     verifier: Option<Arc<dyn ServerCertVerifier>>,
     algorithms: Algorithms,
+    ech: Option<EchMode>,
     clock: WallClock,
     insecure: bool,
     /// What is remembered from one connection to the next.
@@ -99,12 +101,13 @@ impl ClientConfig {
         alpn: &[&[u8]],
     ) -> Result<Self, ApiError> {
         let algorithms = Algorithms::default();
-        let mut tls = client(Arc::clone(&verifier), &algorithms)?;
+        let mut tls = client(Arc::clone(&verifier), &algorithms, None)?;
         tls.alpn_protocols = protocols(alpn)?;
         Ok(Self {
             tls,
             verifier: Some(verifier),
             algorithms,
+            ech: None,
             clock: WallClock::system(),
             insecure: false,
             sessions: Some(SessionStore::new()),
@@ -127,6 +130,7 @@ impl ClientConfig {
             tls,
             verifier: None,
             algorithms: Algorithms::default(),
+            ech: None,
             clock: WallClock::system(),
             insecure: false,
             sessions: Some(SessionStore::new()),
@@ -154,9 +158,34 @@ impl ClientConfig {
         self.rebuild()
     }
 
+    /// Encrypts the ClientHello, so that the server's name can't be read on the way: `list` is the ECHConfigList that the
+    /// server has published, in DNS say. [`Connection::ech_status`](crate::Connection::ech_status) tells whether the server
+    /// took it; one that doesn't is left. The names of the protocols and the transport parameters can be read all the same.
+    ///
+    /// # Errors
+    ///
+    /// When `list` can't be used, the cryptographic library is ring, which lacks what it takes, or the configuration came
+    /// from [`ClientConfig::from_rustls`].
+    pub fn ech(mut self, list: &[u8]) -> Result<Self, ApiError> {
+        self.ech = Some(ech::encrypted(list)?);
+        self.rebuild()
+    }
+
+    /// Has the ClientHello look as if it were encrypted, for servers that don't ask for that: else those that do would
+    /// stand out (RFC 9849, 6.2).
+    ///
+    /// # Errors
+    ///
+    /// When the cryptographic library is ring, which lacks what it takes, or the configuration came from
+    /// [`ClientConfig::from_rustls`].
+    pub fn ech_grease(mut self) -> Result<Self, ApiError> {
+        self.ech = Some(ech::grease()?);
+        self.rebuild()
+    }
+
     fn rebuild(mut self) -> Result<Self, ApiError> {
         let verifier = self.verifier.as_ref().ok_or(READY_MADE)?;
-        let mut tls = client(Arc::clone(verifier), &self.algorithms)?;
+        let mut tls = client(Arc::clone(verifier), &self.algorithms, self.ech.as_ref())?;
         tls.client_auth_cert_resolver = Arc::clone(&self.tls.client_auth_cert_resolver);
         tls.alpn_protocols = std::mem::take(&mut self.tls.alpn_protocols);
         tls.key_log = Arc::clone(&self.tls.key_log);
@@ -239,6 +268,15 @@ impl ClientConfig {
         &self.tls
     }
 
+    /// What becomes of the ClientHello, as a connection begins.
+    pub(super) const fn ech_offered(&self) -> EchStatus {
+        match self.ech {
+            None => EchStatus::NotOffered,
+            Some(EchMode::Grease(_)) => EchStatus::Grease,
+            Some(EchMode::Enable(_)) => EchStatus::Offered,
+        }
+    }
+
     /// A connection's way to what is remembered of a server.
     pub(super) fn memory(&self, name: &str, port: u16, version: Version) -> Option<Memory> {
         let destination = Destination::new(name, port, &self.tls.alpn_protocols, version);
@@ -256,9 +294,14 @@ fn new_identity() -> u64 {
 fn client(
     verifier: Arc<dyn ServerCertVerifier>,
     algorithms: &Algorithms,
+    ech: Option<&EchMode>,
 ) -> Result<rustls::ClientConfig, ApiError> {
-    let mut config = rustls::ClientConfig::builder_with_provider(Arc::new(algorithms.provider()?))
-        .with_protocol_versions(&[&TLS13])
+    let builder = rustls::ClientConfig::builder_with_provider(Arc::new(algorithms.provider()?));
+    let builder = match ech {
+        Some(mode) => builder.with_ech(mode.clone()),
+        None => builder.with_protocol_versions(&[&TLS13]),
+    };
+    let mut config = builder
         .map_err(|error| ApiError::Tls(reason(&error)))?
         .dangerous()
         .with_custom_certificate_verifier(verifier)

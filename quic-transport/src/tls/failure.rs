@@ -111,6 +111,9 @@ fn certificate(error: &CertificateError) -> &'static str {
 
 const fn incompatible(error: &PeerIncompatible) -> &'static str {
     match error {
+        PeerIncompatible::ServerRejectedEncryptedClientHello(_) => {
+            "the server doesn't know what the ClientHello was encrypted with"
+        }
         PeerIncompatible::NoCipherSuitesInCommon => "no cipher suite in common",
         PeerIncompatible::NoKxGroupsInCommon => "no key exchange group in common",
         PeerIncompatible::NoSignatureSchemesInCommon => "no signature scheme in common",

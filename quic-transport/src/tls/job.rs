@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use rustls::quic::Connection;
 
-use super::failure;
 use super::secrets::SecretLog;
-use crate::error::Error;
 
 /// A step of a connection's handshake. [Run](Self::run) it anywhere, and give it back to its connection.
 pub struct HandshakeJob {
@@ -17,7 +15,7 @@ pub struct HandshakeJob {
     /// Tells whose job this is.
     pub(super) log: Arc<SecretLog>,
     data: Vec<u8>,
-    outcome: Option<Result<(), Error>>,
+    outcome: Option<Result<(), rustls::Error>>,
 }
 
 impl HandshakeJob {
@@ -33,13 +31,12 @@ impl HandshakeJob {
     /// Works the step out, which may take as long as verifiers, resolvers and keys do; a second call does nothing.
     pub fn run(&mut self) {
         if self.outcome.is_none() {
-            let outcome = self.tls.read_hs(&self.data);
-            self.outcome = Some(outcome.map_err(|error| failure::error(&error, self.tls.alert())));
+            self.outcome = Some(self.tls.read_hs(&self.data));
         }
     }
 
     /// Takes the session out, with what came of the step.
-    pub(super) fn finish(mut self) -> (Box<Connection>, Result<(), Error>) {
+    pub(super) fn finish(mut self) -> (Box<Connection>, Result<(), rustls::Error>) {
         self.run();
         (self.tls, self.outcome.unwrap_or(Ok(())))
     }

@@ -9,6 +9,7 @@ use rustls::quic::{ClientConnection, Connection, KeyChange, ServerConnection};
 use rustls::{CommonState, HandshakeKind};
 
 use super::client_config::ClientConfig;
+use super::ech::{self, EchStatus};
 use super::failure;
 use super::job::HandshakeJob;
 use super::one_rtt::OneRttKeys;
@@ -48,6 +49,8 @@ pub(crate) struct Session {
     memory: Option<Arc<Memory>>,
     /// A server has accepted early data.
     accepts_early_data: bool,
+    /// What has become of a client's encrypted ClientHello, but for a success.
+    ech: EchStatus,
 }
 
 /// What a client recalls of an earlier connection whose session it resumes.
@@ -102,6 +105,7 @@ impl Session {
             .map_err(|error| ApiError::Tls(failure::reason(&error)))?;
         let mut session = Self::new(tls.into(), log, Side::Client, version, parameters);
         session.memory = memory;
+        session.ech = config.ech_offered();
         Ok(session)
     }
 
@@ -163,6 +167,7 @@ impl Session {
             parameters: parameters.into(),
             memory: None,
             accepts_early_data: false,
+            ech: EchStatus::NotOffered,
         }
     }
 
@@ -190,7 +195,18 @@ impl Session {
             return Err(Error::internal("TLS reads while a step is lent out"));
         };
         let outcome = tls.read_hs(data);
-        outcome.map_err(|error| failure::error(&error, tls.alert()))
+        self.judge(outcome)
+    }
+
+    /// What a failure of TLS means.
+    fn judge(&mut self, outcome: Result<(), rustls::Error>) -> Result<(), Error> {
+        outcome.map_err(|failure| {
+            if let Some(rejected) = ech::rejection(&failure) {
+                self.ech = rejected;
+            }
+            let alert = self.tls.as_ref().and_then(|tls| tls.alert());
+            failure::error(&failure, alert)
+        })
     }
 
     /// As [`Session::read`], for somebody else to do: until [`Session::take_back`] nothing is known and nothing goes on.
@@ -208,7 +224,7 @@ impl Session {
         }
         let (tls, outcome) = job.finish();
         self.tls = Some(tls);
-        Some(outcome)
+        Some(self.judge(outcome))
     }
 
     /// Whether a step is lent out.
@@ -392,6 +408,15 @@ impl Session {
             .state()
             .and_then(CommonState::negotiated_key_exchange_group);
         group.map_or("", |group| group.name().as_str().unwrap_or("unknown"))
+    }
+
+    /// What has become of a client's encrypted ClientHello.
+    pub(crate) fn ech_status(&self) -> EchStatus {
+        // A server that rejects it comes to no end of the handshake.
+        if self.ech == EchStatus::Offered && !self.is_handshaking() {
+            return EchStatus::Accepted;
+        }
+        self.ech.clone()
     }
 
     /// The server name that the client asked for, on the server.

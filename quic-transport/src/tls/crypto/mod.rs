@@ -17,6 +17,7 @@ mod hybrid;
 pub(super) use {
     aws_lc_rs::{aead, digest, hkdf, hmac, rand},
     rustls::crypto::aws_lc_rs as provider,
+    rustls::crypto::aws_lc_rs::hpke::ALL_SUPPORTED_SUITES as HPKE_SUITES,
     rustls::crypto::aws_lc_rs::kx_group::X25519MLKEM768,
 };
 #[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]
@@ -25,6 +26,9 @@ pub(super) use {
     ring::{aead, digest, hkdf, hmac, rand},
     rustls::crypto::ring as provider,
 };
+/// ring has none.
+#[cfg(all(feature = "ring", not(feature = "aws-lc-rs")))]
+pub(super) static HPKE_SUITES: &[&dyn rustls::crypto::hpke::Hpke] = &[];
 
 /// What rustls is given: the cryptographic library that this crate was built with. For a configuration that is made by
 /// hand, see [`ClientConfig::from_rustls`](super::ClientConfig::from_rustls).

@@ -1,6 +1,7 @@
 //! Whole handshakes between two sessions, with the CRYPTO bytes carried by hand, level by level.
 
 mod certificates;
+mod ech;
 mod handshakes;
 
 use std::sync::{Arc, Mutex};
