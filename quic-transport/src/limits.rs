@@ -93,7 +93,7 @@ pub(crate) const LEAST_BACKLOG: u64 = 4 << 10;
 pub(crate) const SEND_HELD: u64 = 32 << 20;
 
 /// Bytes that the application lends for sending are copied if they are fewer.
-pub(crate) const LEAST_LENT: usize = 1024;
+pub(crate) const LEAST_LENT: usize = 4096;
 
 /// A frame carries at least so many bytes, if there are as many and something is in flight to wait for.
 pub(crate) const LEAST_FRAGMENT: u64 = 32;

@@ -36,7 +36,7 @@ impl Connection {
     /// later, as after [`Connection::stream_send`].
     ///
     /// What is taken isn't copied before it is put into packets: it stays where it is until the peer has acknowledged it,
-    /// and is let go of at once when the stream is reset or stopped. Pieces of less than 1024 bytes are copied all the same,
+    /// and is let go of at once when the stream is reset or stopped. Pieces of less than 4096 bytes are copied all the same,
     /// which costs less. The same limits hold as for bytes that are copied, and what is lent counts in the same way as
     /// memory that the connection holds; but a piece of a larger buffer keeps all of that buffer alive.
     ///

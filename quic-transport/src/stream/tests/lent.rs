@@ -118,7 +118,7 @@ fn what_is_lent_is_let_go_of_at_the_end_of_any_kind() {
     for end in ends {
         let (mut streams, id) = client(StreamSettings::default());
         streams.send(id, &[1; 10]).unwrap();
-        let (mut bytes, memory) = lendable(pattern(4000));
+        let (mut bytes, memory) = lendable(pattern(4500));
         streams.send_bytes(id, &mut bytes).unwrap();
         let packet = write(&mut streams, 1200);
         assert!(!memory.is_unique());
@@ -133,7 +133,7 @@ fn what_is_lent_is_let_go_of_at_the_end_of_any_kind() {
 #[test]
 fn what_is_lent_outlives_rejected_early_data() {
     let (mut streams, id) = client(StreamSettings::default());
-    let (mut bytes, memory) = lendable(pattern(4000));
+    let (mut bytes, memory) = lendable(pattern(4500));
     streams.send_bytes(id, &mut bytes).unwrap();
     streams.finish(id).unwrap();
     while streams.has_pending_frames() {
@@ -151,7 +151,7 @@ fn what_is_lent_outlives_rejected_early_data() {
     }
     let mut received = vec![0; 5000];
     let read = server.read(id, &mut received).unwrap();
-    assert!(read.fin && received[..read.length] == pattern(4000));
+    assert!(read.fin && received[..read.length] == pattern(4500));
     assert!(memory.is_unique());
     assert_eq!(events(&mut streams).len(), 1);
 }
