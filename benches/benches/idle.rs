@@ -32,7 +32,10 @@ const PAUSE: Duration = Duration::from_millis(30);
 
 /// Connections that stay while others are opened.
 fn settings() -> Settings {
-    let mut settings = Settings::default();
+    let mut settings = Settings {
+        takes_crowds: true,
+        ..Settings::default()
+    };
     for config in [&mut settings.client, &mut settings.server] {
         config.idle_timeout = Duration::from_hours(10);
     }

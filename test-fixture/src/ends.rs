@@ -36,6 +36,8 @@ pub struct Settings {
     pub versions: Versions,
     /// The key exchange groups of both: X25519 alone by default, so that a ClientHello fits a datagram.
     pub key_exchange: Vec<tls::KeyExchange>,
+    /// Whether the server takes any number of clients, all of which have the same address here.
+    pub takes_crowds: bool,
     /// The server's certificate.
     pub certificate: Certificate,
 }
@@ -50,6 +52,7 @@ impl Default for Settings {
             cids: None,
             versions: Versions::DEFAULT,
             key_exchange: vec![tls::KeyExchange::X25519],
+            takes_crowds: false,
             certificate: ed25519(&[NAME]),
         }
     }
@@ -175,7 +178,7 @@ impl<A: Application + Default> Server<A> {
     #[must_use]
     pub fn with_tls(settings: &Settings, tls: tls::ServerConfig) -> Self {
         let mut random = Random::from_seed([settings.seed.wrapping_add(100); 32]);
-        let endpoint = EndpointConfig {
+        let mut endpoint = EndpointConfig {
             retry: settings.retry,
             versions: settings.versions,
             cids: settings.cids.clone().unwrap_or(CidGenerator::Random {
@@ -185,6 +188,10 @@ impl<A: Application + Default> Server<A> {
             clock: tls::WallClock::manual(WALL_CLOCK),
             ..EndpointConfig::new(&mut random)
         };
+        if settings.takes_crowds {
+            endpoint.connections_of_address = usize::MAX;
+            endpoint.memory = u64::MAX;
+        }
         Self {
             endpoint: Endpoint::new(endpoint, random),
             handles: Vec::new(),
