@@ -10,13 +10,12 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use benches::Http3;
 use quic_common::Random;
 use quic_transport::{Application, tls};
 use test_fixture::certificates::WALL_CLOCK;
 use test_fixture::ends::{ALPN, Client, Log, NAME, Server, Settings};
 use test_fixture::network::Link;
-use test_fixture::{Bulk, CountingAllocator, Pair, SERVER, held_bytes};
+use test_fixture::{Bulk, CountingAllocator, Http3, Pair, SERVER, held_bytes};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;

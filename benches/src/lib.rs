@@ -8,10 +8,8 @@
     reason = "bench code: what goes wrong ends it; the events of the libraries are non-exhaustive"
 )]
 
-mod http3;
 mod load;
 mod service;
 
-pub use http3::Http3;
 pub use load::{Load, Plan};
 pub use service::Service;

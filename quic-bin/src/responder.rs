@@ -174,6 +174,11 @@ impl Responder {
 }
 
 impl Application for Responder {
+    fn rest(&mut self) {
+        self.session.rest();
+        self.exchanges.shrink_to_fit();
+    }
+
     fn process(&mut self, connection: &mut Connection, now: Instant) {
         while let Some(event) = connection.next_event() {
             if let Event::Stream(event) = event {

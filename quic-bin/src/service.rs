@@ -61,6 +61,13 @@ impl Application for Service {
         }
     }
 
+    fn rest(&mut self) {
+        match self {
+            Self::Http3(responder) => responder.rest(),
+            Self::Hq(responder) => responder.rest(),
+        }
+    }
+
     fn settings(&self) -> Vec<u8> {
         match self {
             Self::Http3(_) => ServerSession::settings(),

@@ -7,7 +7,9 @@ use rand_core::{Rng as _, SeedableRng as _};
 
 /// A ChaCha12 generator: unpredictable to a peer that sees its output, repeatable from its seed.
 pub struct Random {
-    generator: ChaCha12Rng,
+    seed: [u8; 32],
+    /// Made from the seed when it is first asked.
+    generator: Option<Box<ChaCha12Rng>>,
 }
 
 impl std::fmt::Debug for Random {
@@ -19,9 +21,17 @@ impl std::fmt::Debug for Random {
 impl Random {
     /// Starts the sequence that belongs to `seed`.
     #[must_use]
-    pub fn from_seed(seed: [u8; 32]) -> Self {
+    pub const fn from_seed(seed: [u8; 32]) -> Self {
         Self {
-            generator: ChaCha12Rng::from_seed(seed),
+            seed,
+            generator: None,
+        }
+    }
+
+    /// Gives memory back for a while: the sequence goes on from a new seed.
+    pub fn rest(&mut self) {
+        if self.generator.is_some() {
+            *self = self.fork();
         }
     }
 
@@ -33,7 +43,14 @@ impl Random {
 
     /// Fills `bytes`.
     pub fn fill(&mut self, bytes: &mut [u8]) {
-        self.generator.fill_bytes(bytes);
+        self.generator().fill_bytes(bytes);
+    }
+
+    #[inline]
+    fn generator(&mut self) -> &mut ChaCha12Rng {
+        let seed = self.seed;
+        self.generator
+            .get_or_insert_with(|| Box::new(ChaCha12Rng::from_seed(seed)))
     }
 
     /// The next `N` bytes.
@@ -47,7 +64,7 @@ impl Random {
     /// The next 64 bits.
     #[must_use]
     pub fn u64(&mut self) -> u64 {
-        self.generator.next_u64()
+        self.generator().next_u64()
     }
 
     /// A value below `bound`, evenly distributed to within 2^-64 times `bound`; 0 when `bound` is 0.
@@ -71,6 +88,21 @@ mod tests {
         };
         assert_eq!(draw(1), draw(1));
         assert_ne!(draw(1), draw(2));
+    }
+
+    #[test]
+    fn a_rest_changes_the_sequence_in_the_same_way_each_time() {
+        let draw = |rests: u32| {
+            let mut random = Random::from_seed([1; 32]);
+            random.rest();
+            let first = random.u64();
+            (0..rests).for_each(|_| random.rest());
+            (first, random.u64())
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_eq!(draw(1), draw(2), "there is nothing to give back");
+        assert_eq!(draw(0).0, draw(1).0);
+        assert_ne!(draw(0).1, draw(1).1);
     }
 
     #[test]

@@ -358,6 +358,11 @@ impl ClientSession {
         self.session.cancel(transport, id, code)
     }
 
+    /// Gives back the memory that is kept for requests to come; to be called when the transport has been silent for a while.
+    pub fn rest(&mut self) {
+        self.session.rest();
+    }
+
     /// Takes a field list back, so that the next one needs no allocation.
     pub fn recycle(&mut self, fields: Fields) {
         self.session.recycle(fields);

@@ -103,6 +103,11 @@ pub(crate) enum Progress {
 }
 
 impl Control {
+    /// Gives back the room that isn't needed now.
+    pub(crate) fn rest(&mut self) {
+        self.payload.shrink_to_fit();
+    }
+
     /// Reads from the front of `input` up to the first thing that it tells.
     pub(crate) fn read(&mut self, side: Side, input: &[u8]) -> Result<Progress, Error> {
         let mut used = 0;

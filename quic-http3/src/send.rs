@@ -122,6 +122,11 @@ impl Send {
         };
     }
 
+    /// Gives back the room that isn't needed now.
+    pub(crate) fn rest(&mut self) {
+        self.pending.shrink_to_fit();
+    }
+
     /// Whether nothing more can be sent.
     pub(crate) fn is_done(&self) -> bool {
         self.phase == Phase::Done

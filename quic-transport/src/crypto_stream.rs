@@ -29,6 +29,11 @@ struct Last {
 }
 
 impl CryptoStream {
+    /// Gives back the room that isn't needed now.
+    pub(crate) fn rest(&mut self) {
+        self.pool.trim();
+    }
+
     /// CRYPTO.
     ///
     /// # Errors

@@ -399,7 +399,7 @@ fn a_flood_after_the_close_is_hardly_answered() {
     assert_eq!(bench.pair.server.endpoint.len(), 0);
 }
 
-/// What a transfer needed is given back once the connection has been silent for a while; no wake-up is asked for that.
+/// What a transfer needed is given back once the connection has been silent for a while.
 #[test]
 fn an_idle_connection_keeps_no_spare_buffers() {
     let mut settings = Settings::default();

@@ -155,6 +155,10 @@ impl Responder {
 }
 
 impl Application for Responder {
+    fn rest(&mut self) {
+        self.exchanges.shrink_to_fit();
+    }
+
     fn process(&mut self, connection: &mut Connection, _: Instant) {
         while let Some(event) = connection.next_event() {
             match event {

@@ -117,6 +117,17 @@ impl Exchanges {
         Some((slot, self.at(slot)?))
     }
 
+    /// Gives back the room of requests that are over.
+    pub(super) fn rest(&mut self) {
+        while self.slots.pop_if(|last| !last.is_live).is_some() {}
+        let length = self.slots.len();
+        self.free.retain(|slot| slot.0 < length);
+        self.slots.shrink_to_fit();
+        self.free.shrink_to_fit();
+        self.by_id.shrink_to_fit();
+        self.ready.shrink_to_fit();
+    }
+
     /// Has a request looked at.
     #[inline]
     pub(super) fn queue(&mut self, slot: Slot) {

@@ -21,6 +21,13 @@ pub(super) struct Unidirectional {
 }
 
 impl Unidirectional {
+    /// Gives back the room that isn't needed now.
+    pub(super) fn rest(&mut self) {
+        if let Incoming::Control(control) = &mut self.incoming {
+            control.rest();
+        }
+    }
+
     pub(super) const fn is_critical(&self) -> bool {
         !matches!(self.incoming, Incoming::Untyped(_))
     }

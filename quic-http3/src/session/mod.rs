@@ -115,6 +115,22 @@ impl Session {
         }
     }
 
+    /// Gives back what is kept for requests to come.
+    pub(crate) fn rest(&mut self) {
+        self.exchanges.rest();
+        for critical in &mut self.critical {
+            critical.send.rest();
+        }
+        self.critical.shrink_to_fit();
+        for stream in &mut self.incoming {
+            stream.rest();
+        }
+        self.incoming.shrink_to_fit();
+        self.patience.rest();
+        self.spare = Vec::new();
+        self.scratch = Vec::new();
+    }
+
     /// Takes note of what happened to a stream.
     #[expect(
         clippy::wildcard_enum_match_arm,

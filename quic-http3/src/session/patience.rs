@@ -25,6 +25,13 @@ pub(super) struct Patience {
     alarm: Option<Instant>,
 }
 
+impl Patience {
+    /// Gives back the room that isn't needed now.
+    pub(super) fn rest(&mut self) {
+        self.waiting.shrink_to_fit();
+    }
+}
+
 impl Session {
     /// A request has begun, and there is more to come of its header section.
     #[cold]

@@ -1,7 +1,8 @@
 //! Which of the latest packet numbers have been seen: a bitmap that slides.
 //!
 //! It is apart from the ranges that are acknowledged, so that a range that was dropped never makes a new packet look
-//! old ([RFC 9000, section 12.3](https://www.rfc-editor.org/rfc/rfc9000#section-12.3)).
+//! old ([RFC 9000, section 12.3](https://www.rfc-editor.org/rfc/rfc9000#section-12.3)). After a silence it is forgotten:
+//! what is older counts as seen then.
 
 use crate::limits::DUPLICATE_WINDOW;
 
@@ -16,7 +17,8 @@ const _: () = assert!(
 /// A window of [`DUPLICATE_WINDOW`] numbers that ends at the largest seen.
 #[derive(Clone, Debug)]
 pub(super) struct Duplicates {
-    words: [u64; WORDS],
+    /// `None` while all numbers below `end` count as seen: as long as they come in order, or since they were forgotten.
+    words: Option<Box<[u64; WORDS]>>,
     /// One more than the largest number seen.
     end: u64,
 }
@@ -25,9 +27,14 @@ impl Duplicates {
     /// A window that has seen nothing.
     pub(super) const fn new() -> Self {
         Self {
-            words: [0; WORDS],
+            words: None,
             end: 0,
         }
+    }
+
+    /// Takes all numbers below the largest seen for seen.
+    pub(super) fn forget(&mut self) {
+        self.words = None;
     }
 
     /// Whether `number` has been seen, or is so old that nobody can tell.
@@ -40,12 +47,19 @@ impl Duplicates {
             return true;
         }
         let (word, bit) = place(number);
-        self.words.get(word).is_some_and(|word| word & bit != 0)
+        let Some(words) = &self.words else {
+            return true;
+        };
+        words.get(word).is_some_and(|word| word & bit != 0)
     }
 
     /// Marks `number` as seen.
     #[inline]
     pub(super) fn insert(&mut self, number: u64) {
+        if number == self.end && self.words.is_none() {
+            self.end = number.saturating_add(1);
+            return;
+        }
         if number > self.end {
             self.clear(self.end, number);
         } else if number.saturating_add(DUPLICATE_WINDOW) < self.end {
@@ -53,16 +67,22 @@ impl Duplicates {
         }
         self.end = self.end.max(number.saturating_add(1));
         let (word, bit) = place(number);
-        if let Some(word) = self.words.get_mut(word) {
+        if let Some(word) = self.words().get_mut(word) {
             *word |= bit;
         }
+    }
+
+    #[inline]
+    fn words(&mut self) -> &mut [u64; WORDS] {
+        self.words
+            .get_or_insert_with(|| Box::new([u64::MAX; WORDS]))
     }
 
     /// Forgets `from..to`, whose places belonged to numbers that leave the window.
     #[cold]
     fn clear(&mut self, from: u64, to: u64) {
         if to.saturating_sub(from) >= DUPLICATE_WINDOW {
-            self.words = [0; WORDS];
+            *self.words() = [0; WORDS];
             return;
         }
         let mut number = from;
@@ -71,7 +91,7 @@ impl Duplicates {
             let first = number % BITS;
             let count = (BITS - first).min(to.saturating_sub(number));
             let mask = (u64::MAX >> (BITS - count)) << first;
-            if let Some(word) = self.words.get_mut(word) {
+            if let Some(word) = self.words().get_mut(word) {
                 *word &= !mask;
             }
             number = number.saturating_add(count);
@@ -101,6 +121,22 @@ mod tests {
         seen.insert(DUPLICATE_WINDOW + 1);
         assert!(seen.contains(1), "cap + 1: too old to tell");
         assert!(!seen.contains(2) && !seen.contains(DUPLICATE_WINDOW));
+    }
+
+    #[test]
+    fn what_is_forgotten_counts_as_seen() {
+        let mut seen = Duplicates::new();
+        (0..10).for_each(|number| seen.insert(number));
+        assert!(seen.words.is_none() && seen.contains(9) && !seen.contains(10));
+        seen.insert(100);
+        assert!(!seen.contains(50) && seen.contains(9));
+        seen.forget();
+        assert!(seen.contains(50) && seen.contains(100) && !seen.contains(101));
+        seen.insert(105);
+        assert!(seen.contains(50) && seen.contains(100) && seen.contains(105));
+        assert!(!seen.contains(101) && !seen.contains(104) && !seen.contains(106));
+        seen.insert(100 + DUPLICATE_WINDOW);
+        assert!(seen.contains(105) && !seen.contains(104) && seen.contains(99));
     }
 
     #[test]

@@ -148,6 +148,16 @@ impl ReceivedPackets {
         self.unacknowledged > 0
     }
 
+    /// Gives back what isn't needed in a silence: what hasn't come by now counts as a duplicate.
+    pub(crate) fn rest(&mut self) {
+        self.seen.forget();
+    }
+
+    /// Whether an ACK must go out, now or later.
+    pub(crate) const fn owes_ack(&self) -> bool {
+        !matches!(self.due, Due::Never)
+    }
+
     /// When an ACK must go out, if one is waiting. One that is due already is found by [`is_due`](Self::is_due).
     #[inline]
     pub(crate) const fn deadline(&self) -> Option<Instant> {

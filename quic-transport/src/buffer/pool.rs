@@ -93,8 +93,9 @@ impl ChunkPool {
         self.since = Some(now);
     }
 
+    /// Frees everything spare.
     #[cold]
-    fn trim(&mut self) {
+    pub(crate) fn trim(&mut self) {
         self.used = None;
         self.since = None;
         self.unwanted = 0;

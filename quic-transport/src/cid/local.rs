@@ -24,6 +24,9 @@ pub(crate) enum CidChange {
     Removed(ConnectionId),
 }
 
+/// As many as a peer gets that permits so many.
+const FEW: usize = 8;
+
 #[derive(Clone, Copy, Debug)]
 struct Issued {
     sequence: u64,
@@ -53,6 +56,13 @@ pub(crate) struct LocalCids {
 impl LocalCids {
     /// Starts with the ID that the handshake uses, sequence number 0.
     pub(crate) fn new(initial: ConnectionId, reset_key: ResetKey) -> Self {
+        let mut issued = VecDeque::with_capacity(if initial.is_empty() { 1 } else { FEW });
+        issued.push_back(Issued {
+            sequence: 0,
+            cid: initial,
+            owed: false,
+            is_seen: true,
+        });
         Self {
             length: initial.len(),
             generator: CidGenerator::Random {
@@ -60,21 +70,18 @@ impl LocalCids {
             },
             share: Share::WHOLE,
             reset_key,
-            issued: VecDeque::from([Issued {
-                sequence: 0,
-                cid: initial,
-                owed: false,
-                is_seen: true,
-            }]),
+            issued,
             next_sequence: 1,
             owed: 0,
-            changes: Some(VecDeque::from([CidChange::Added(initial)])),
+            changes: None,
         }
     }
 
-    /// The same, where no router asks for changes: they would only pile up.
-    pub(crate) fn without_router(mut self) -> Self {
-        self.changes = None;
+    /// The same, where a router asks for changes.
+    pub(crate) fn with_router(mut self) -> Self {
+        let mut changes = VecDeque::with_capacity(FEW);
+        changes.extend(self.all().map(CidChange::Added));
+        self.changes = Some(changes);
         self
     }
 
@@ -84,6 +91,14 @@ impl LocalCids {
         self.generator = generator;
         self.share = share;
         self
+    }
+
+    /// Gives back the room that isn't needed now.
+    pub(crate) fn rest(&mut self) {
+        self.issued.shrink_to_fit();
+        if let Some(changes) = &mut self.changes {
+            changes.shrink_to_fit();
+        }
     }
 
     /// Bytes of each ID.
@@ -253,7 +268,7 @@ mod tests {
     fn cids() -> (LocalCids, Random) {
         let mut random = Random::from_seed([1; 32]);
         let initial = ConnectionId::new(&[9; 8]).unwrap();
-        let mut cids = LocalCids::new(initial, ResetKey::new([0; 32]));
+        let mut cids = LocalCids::new(initial, ResetKey::new([0; 32])).with_router();
         cids.replenish(4, &mut random);
         (cids, random)
     }
@@ -331,8 +346,10 @@ mod tests {
 
     #[test]
     fn without_a_router_nothing_piles_up() {
-        let (cids, mut random) = cids();
-        let mut cids = cids.without_router();
+        let (_, mut random) = cids();
+        let initial = ConnectionId::new(&[9; 8]).unwrap();
+        let mut cids = LocalCids::new(initial, ResetKey::new([0; 32]));
+        cids.replenish(4, &mut random);
         for sequence in 1..100 {
             cids.on_retire(sequence, &ConnectionId::EMPTY).unwrap();
             cids.replenish(4, &mut random);

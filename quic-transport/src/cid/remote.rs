@@ -64,6 +64,12 @@ impl RemoteCids {
         }
     }
 
+    /// Gives back the room that isn't needed now.
+    pub(crate) fn rest(&mut self) {
+        self.given.shrink_to_fit();
+        self.retiring.shrink_to_fit();
+    }
+
     /// The ID to send to.
     pub(crate) fn current(&self) -> ConnectionId {
         self.given

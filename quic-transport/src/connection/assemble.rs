@@ -216,7 +216,7 @@ impl Connection {
             Level::OneRtt => self.has_application_data(),
             Level::ZeroRtt => self.streams.has_pending_frames(),
             Level::Initial | Level::Handshake => false,
-        } || state.crypto.has_pending_frames();
+        } || state.has_pending_crypto();
         if state.probes > 0 || (fits && wants) {
             return Some(Content::Everything);
         }
@@ -233,7 +233,7 @@ impl Connection {
         content == Content::Everything && self.path.probing.is_owing()
     }
 
-    fn has_application_data(&self) -> bool {
+    pub(super) fn has_application_data(&self) -> bool {
         // What most packets are sent for comes first.
         self.streams.has_pending_frames()
             || self.owes_rare_frames()
@@ -242,6 +242,19 @@ impl Connection {
 
     /// A probe of the path's MTU is a batch of its own.
     fn assemble_probe(&mut self, now: Instant, buffer: &mut [u8]) -> Option<BatchHead> {
+        let probe = self.mtu_probe(now)?;
+        let size = usize::from(probe);
+        let datagram = buffer.get_mut(..size)?;
+        let mut draft = self.draft_probe(datagram)?;
+        Self::pad(&mut draft, datagram, size);
+        self.path.mtu.on_probe_sent(probe);
+        self.seal(&draft, PacketFlags::MTU_PROBE, datagram, now);
+        Some(self.path.head(size, size))
+    }
+
+    /// The size of the probe to be sent now, if any.
+    #[inline]
+    pub(super) fn mtu_probe(&mut self, now: Instant) -> Option<u16> {
         if !self.may_probe_mtu() {
             return None;
         }
@@ -254,18 +267,11 @@ impl Connection {
         let controller = &self.path.controller;
         let most = controller.available().max(controller.window() / 2);
         let most = u16::try_from(most).unwrap_or(u16::MAX);
-        let probe = if best <= most || controller.in_flight() == 0 {
-            best
+        if best <= most || controller.in_flight() == 0 {
+            Some(best)
         } else {
-            self.path.mtu.next_probe(now, most)?
-        };
-        let size = usize::from(probe);
-        let datagram = buffer.get_mut(..size)?;
-        let mut draft = self.draft_probe(datagram)?;
-        Self::pad(&mut draft, datagram, size);
-        self.path.mtu.on_probe_sent(probe);
-        self.seal(&draft, PacketFlags::MTU_PROBE, datagram, now);
-        Some(self.path.head(size, size))
+            self.path.mtu.next_probe(now, most)
+        }
     }
 
     /// CONNECTION_CLOSE in every packet type that the peer may be able to read (RFC 9000, 10.2.3).

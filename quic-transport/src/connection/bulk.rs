@@ -43,7 +43,7 @@ impl Connection {
             && state.probes == 0
             && !state.received.is_pending()
             && !state.received.is_due(now)
-            && !state.crypto.has_pending_frames()
+            && !state.has_pending_crypto()
             && !self.owes_rare_frames()
             && !self.datagrams.outgoing.is_pending()
     }

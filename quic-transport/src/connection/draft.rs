@@ -422,7 +422,7 @@ impl Connection {
             }
         }
         if says_more {
-            if crypto.has_pending_frames() {
+            if let Some(crypto) = crypto.as_mut().filter(|crypto| crypto.has_pending_frames()) {
                 crypto.write(&mut writer);
             }
             if level == Level::OneRtt {

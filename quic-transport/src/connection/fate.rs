@@ -25,7 +25,7 @@ impl Connection {
             }
             SentFrame::Crypto { offset, length } => {
                 if let Some(space) = self.spaces.get_mut(space) {
-                    space.crypto.on_acked(offset, length);
+                    space.crypto().on_acked(offset, length);
                 }
             }
             SentFrame::RetireConnectionId { sequence } => {
@@ -62,7 +62,7 @@ impl Connection {
             | SentFrame::StreamsBlocked { .. } => self.streams.on_lost(frame),
             SentFrame::Crypto { offset, length } => {
                 if let Some(space) = self.spaces.get_mut(space) {
-                    space.crypto.on_lost(offset, length);
+                    space.crypto().on_lost(offset, length);
                 }
             }
             SentFrame::NewConnectionId { sequence } => self.local_cids.on_lost(sequence),

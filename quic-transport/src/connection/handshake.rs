@@ -25,7 +25,7 @@ impl Connection {
         let Some(space) = self.spaces.get_mut(level.space()) else {
             return Ok(());
         };
-        space.crypto.on_crypto(offset, data)?;
+        space.crypto().on_crypto(offset, data)?;
         if self.side.is_client() {
             // RFC 9369, 4.1: what TLS says comes in the version that the server has chosen.
             self.setup.negotiation.settle();
@@ -58,7 +58,7 @@ impl Connection {
             self.scratch.crypto.clear();
             let keys = self.session.write(&mut self.scratch.crypto);
             if let Some(space) = self.spaces.get_mut(self.write_level.space()) {
-                space.crypto.send(&self.scratch.crypto);
+                space.crypto().send(&self.scratch.crypto);
             }
             let is_done = keys.is_none();
             match keys {
@@ -90,14 +90,14 @@ impl Connection {
         let Some(space) = self.spaces.get_mut(Space::Initial) else {
             return;
         };
-        let message = space.crypto.unsent();
+        let message = space.crypto().unsent();
         if let Ok(Some(hello)) = ClientHello::parse(&message)
             && let Some(name) = hello.server_name.filter(|name| name.len() > 1)
             && let Some(at) = message
                 .windows(name.len())
                 .position(|window| window == name.as_bytes())
         {
-            space.crypto.send_last(at + name.len() / 2);
+            space.crypto().send_last(at + name.len() / 2);
         }
     }
 
@@ -107,6 +107,7 @@ impl Connection {
             self.progress = Progress::Confirmed;
             self.discard(Space::Initial);
             self.discard(Space::Handshake);
+            self.setup.end();
         }
     }
 
@@ -131,18 +132,18 @@ impl Connection {
             let Some(space) = self.spaces.get_mut(level.space()) else {
                 return Ok(());
             };
-            let bytes = space.crypto.fill();
+            let bytes = space.crypto().fill();
             if bytes.is_empty() || self.session.is_lent() {
                 return Ok(());
             }
             let length = bytes.len();
             if self.config.lends_handshake && self.session.is_handshaking() {
-                self.setup.job = Some(self.session.lend(level, bytes)?);
+                self.setup.job = Some(Box::new(self.session.lend(level, bytes)?));
                 self.events.push_back(Event::HandshakeJob);
             } else {
                 self.session.read(level, bytes)?;
             }
-            space.crypto.consume(length);
+            space.crypto().consume(length);
         }
     }
 
@@ -168,6 +169,7 @@ impl Connection {
             self.owes_handshake_done = true;
             self.new_token.owe();
             self.confirm();
+            self.session.end();
         }
         Ok(())
     }

@@ -13,7 +13,14 @@ pub(super) struct Idle {
     active: Instant,
     /// An ack-eliciting packet has been sent since one was received: another doesn't start the time anew.
     has_sent: bool,
+    /// When keys were last made again because something broke the silence, forged or not.
+    woken: Instant,
+    /// When to find out whether the silence is long enough to rest: worked out anew when it has come, not for each packet.
+    rest_at: Instant,
 }
+
+/// Silence after which a connection gives back what it only needs to be fast.
+const REST: Duration = Duration::from_secs(1);
 
 impl Idle {
     pub(super) const fn new(timeout: Duration, now: Instant) -> Self {
@@ -22,6 +29,8 @@ impl Idle {
             since: now,
             active: now,
             has_sent: false,
+            woken: now,
+            rest_at: now,
         }
     }
 
@@ -46,6 +55,31 @@ impl Idle {
             self.since = now;
             self.has_sent = true;
         }
+    }
+
+    #[cold]
+    pub(super) const fn on_woken(&mut self, now: Instant) {
+        self.woken = now;
+    }
+
+    /// Whether it is time to find out whether there has been silence for long enough to rest, and there has.
+    #[inline]
+    pub(super) fn is_rest_due(&mut self, now: Instant) -> bool {
+        self.rest_at <= now && self.is_silent(now)
+    }
+
+    #[cold]
+    fn is_silent(&mut self, now: Instant) -> bool {
+        if let Some(at) = self.active.max(self.woken).checked_add(REST) {
+            self.rest_at = at;
+        }
+        self.rest_at <= now
+    }
+
+    /// When to ask next, if that comes before the end of the connection, which then needn't be known.
+    #[inline]
+    pub(super) fn next_rest(&self, now: Instant) -> Option<Instant> {
+        (self.rest_at > now && !self.is_overlong(self.rest_at)).then_some(self.rest_at)
     }
 
     /// When a PING is due (RFC 9000, 10.1.2), `after` so long a silence.
@@ -127,6 +161,26 @@ mod tests {
         idle.on_received(at(3));
         idle.on_sent(at(4));
         assert_eq!(idle.deadline(PTO), Some(at(14)));
+    }
+
+    /// Asked while packets come and go, it says when to ask again, but for a connection that ends before.
+    #[test]
+    fn a_rest_is_due_after_a_second_of_silence() {
+        let start = epoch();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut idle = Idle::new(Duration::from_secs(10), start);
+        assert!(!idle.is_rest_due(start));
+        assert_eq!(idle.next_rest(start), Some(at(1000)));
+        idle.on_received(at(900));
+        assert!(!idle.is_rest_due(at(1000)));
+        assert_eq!(idle.next_rest(at(1000)), Some(at(1900)));
+        assert!(idle.is_rest_due(at(1900)) && idle.is_rest_due(at(5000)));
+        assert_eq!(idle.next_rest(at(1900)), None, "it has come");
+        idle.on_woken(at(5000));
+        assert!(!idle.is_rest_due(at(5999)) && idle.is_rest_due(at(6000)));
+        let mut brief = Idle::new(Duration::from_millis(500), start);
+        assert!(!brief.is_rest_due(start));
+        assert_eq!(brief.next_rest(start), None);
     }
 
     /// RFC 9000, 10.1: at least three times the PTO.

@@ -100,10 +100,7 @@ impl Connection {
     /// How many times the keys of 1-RTT packets have been updated, by either end.
     #[must_use]
     pub fn key_updates(&self) -> u64 {
-        self.keys
-            .one_rtt
-            .as_ref()
-            .map_or(0, |keys| keys.generation())
+        self.keys.generation()
     }
 
     /// The peer's certificates, each in DER, its own first; a client's only if it was asked for one. Empty before the

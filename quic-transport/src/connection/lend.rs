@@ -16,7 +16,7 @@ impl Connection {
     /// go on.
     #[must_use]
     pub fn take_handshake_job(&mut self) -> Option<HandshakeJob> {
-        self.setup.job.take()
+        self.setup.job.take().map(|job| *job)
     }
 
     /// Takes a step back; one that hasn't been run is run here. Ask what to send afterwards.

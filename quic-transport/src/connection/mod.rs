@@ -44,6 +44,7 @@ mod draft;
 mod bulk;
 mod aside;
 mod assemble;
+mod rest;
 mod output;
 mod start;
 

@@ -156,7 +156,7 @@ impl Connection {
         };
         self.path.controller.on_discarded(space.sent.discard());
         space.log.release_to(space.log.next_index());
-        space.crypto.resend();
+        space.crypto().resend();
         self.timer.reset();
     }
 }

@@ -27,8 +27,10 @@ impl Connection {
         };
         tap.tell(&Observation::Started(start), now);
         let bytes = self.session.transport_parameters();
-        let of = self.side;
-        tap.tell(&Observation::Parameters { of, bytes }, now);
+        if !bytes.is_empty() {
+            let of = self.side;
+            tap.tell(&Observation::Parameters { of, bytes }, now);
+        }
         self.tap = Some(tap);
     }
 

@@ -54,12 +54,21 @@ impl Connection {
     pub(crate) fn step(&mut self, now: Instant, buffer: &mut [u8]) -> Step {
         self.expire(now);
         self.settle(now);
-        let step = self
-            .assemble(now, buffer)
-            .map_or_else(|| Step::Wait(self.deadline(now)), Step::Send);
+        let step = if self.is_at_rest() && !self.rouse(now) {
+            Step::Wait(self.deadline(now))
+        } else {
+            self.assemble(now, buffer)
+                .map_or_else(|| self.wait(now), Step::Send)
+        };
         if self.tap.is_some() {
             self.tell_standing(now);
         }
         step
+    }
+
+    #[inline]
+    fn wait(&mut self, now: Instant) -> Step {
+        self.consider_rest(now);
+        Step::Wait(self.deadline(now))
     }
 }

@@ -19,6 +19,7 @@ impl Connection {
     /// When the handshake isn't confirmed, or the last update isn't over (RFC 9001, 6.1 and 6.5).
     pub fn update_keys(&mut self) -> Result<(), ApiError> {
         let can_update = self.is_confirmed() && self.drop_old_keys_at.is_none();
+        self.keys.wake();
         let keys = self
             .keys
             .one_rtt

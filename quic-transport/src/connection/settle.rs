@@ -109,7 +109,7 @@ impl Connection {
             return;
         }
         if let Some(state) = self.spaces.get_mut(space)
-            && state.crypto.has_pending_frames()
+            && state.has_pending_crypto()
             && state.sent.times().eliciting.is_none()
         {
             state.probes = state.probes.max(1);

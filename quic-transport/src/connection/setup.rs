@@ -51,7 +51,7 @@ pub(super) struct Setup {
     /// What became of packets while there are several spaces.
     pub(super) outcomes: Outcomes,
     /// The step of TLS that waits to be taken.
-    pub(super) job: Option<HandshakeJob>,
+    pub(super) job: Option<Box<HandshakeJob>>,
     pub(super) early_data: EarlyData,
     /// What a client that sends early data relies on.
     pub(super) recalled: Option<Box<Recalled>>,
@@ -81,6 +81,13 @@ impl Setup {
             early_data: EarlyData::None,
             recalled: None,
         }
+    }
+
+    /// The handshake is confirmed: gives back what nobody asks for any more.
+    pub(super) fn end(&mut self) {
+        self.token = Vec::new();
+        self.undecryptable = Vec::new();
+        self.negotiation.settle();
     }
 }
 

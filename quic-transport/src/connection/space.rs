@@ -22,7 +22,8 @@ pub(super) struct SpaceState {
     pub(super) numbers: PacketNumbers,
     pub(super) log: FrameLog,
     pub(super) ecn: EcnSpace,
-    pub(super) crypto: CryptoStream,
+    /// Once anything is said or heard.
+    pub(super) crypto: Option<Box<CryptoStream>>,
     /// Probe packets that are owed, whatever the congestion window says (RFC 9002, 7.5).
     pub(super) probes: usize,
     /// Probes have repeated what was in flight up to this packet number.
@@ -37,9 +38,34 @@ impl SpaceState {
             numbers,
             log: FrameLog::new(),
             ecn: EcnSpace::default(),
-            crypto: CryptoStream::default(),
+            crypto: None,
             probes: 0,
             repeated_to: 0,
+        }
+    }
+
+    /// The handshake stream.
+    pub(super) fn crypto(&mut self) -> &mut CryptoStream {
+        self.crypto.get_or_insert_default()
+    }
+
+    /// Whether there is handshake data to be sent.
+    #[inline]
+    pub(super) fn has_pending_crypto(&self) -> bool {
+        self.crypto
+            .as_ref()
+            .is_some_and(|crypto| crypto.has_pending_frames())
+    }
+
+    /// Gives back the room that isn't needed in a silence; the handshake stream too, once it `is_over`.
+    pub(super) fn rest(&mut self, is_over: bool) {
+        self.received.rest();
+        self.sent.rest();
+        self.log.rest();
+        if is_over {
+            self.crypto = None;
+        } else if let Some(crypto) = &mut self.crypto {
+            crypto.rest();
         }
     }
 

@@ -36,7 +36,7 @@ impl Connection {
             has_keys: [
                 self.keys.initial.is_some(),
                 self.keys.handshake.is_some(),
-                self.keys.one_rtt.is_some(),
+                self.keys.has_one_rtt(),
             ],
             rtt: rtt.first_sample().map(|_| RoundTrip {
                 min: rtt.min(),

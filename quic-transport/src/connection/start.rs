@@ -27,7 +27,7 @@ use crate::{
     recovery::LossTimer,
     stats::Stats,
     stream::Streams,
-    tls::{self, Forgeries, ResetKey, Session, Terms},
+    tls::{self, Forgeries, LevelKeys, ResetKey, Session, Terms},
     transmit::PathId,
     wire::{
         ConnectionId, Level, PreferredAddress, Side, TransportParameters, Version,
@@ -51,6 +51,8 @@ pub(crate) struct ServerStart {
     pub(crate) versions: Versions,
     /// The destination of the client's Initial, that its keys come from.
     pub(crate) dcid: ConnectionId,
+    /// These keys, if they have been made already.
+    pub(crate) keys: Option<Box<LevelKeys>>,
     /// The destination of its very first Initial, which differs after a Retry.
     pub(crate) original_dcid: ConnectionId,
     pub(crate) retry_scid: Option<ConnectionId>,
@@ -88,6 +90,8 @@ struct Start {
     path: Path,
     local_cids: LocalCids,
     peer_cid: ConnectionId,
+    /// Those of Initial packets, if they have been made already.
+    keys: Option<Box<LevelKeys>>,
     random: Random,
 }
 
@@ -146,8 +150,9 @@ impl Connection {
             setup,
             session,
             path: Path::new(PathId::default(), remote, None, &path),
-            local_cids: LocalCids::new(cid, reset_key).without_router(),
+            local_cids: LocalCids::new(cid, reset_key),
             peer_cid: dcid,
+            keys: None,
             random,
         };
         let mut connection = Self::begin(start, config, now);
@@ -174,8 +179,9 @@ impl Connection {
             .validate()
             .map_err(|error| ApiError::Config(error.setting))?;
         let mut parameters = parameters(config, start.cid);
-        let mut local_cids =
-            LocalCids::new(start.cid, start.reset_key.clone()).made_by(start.cids, start.share);
+        let mut local_cids = LocalCids::new(start.cid, start.reset_key.clone())
+            .made_by(start.cids, start.share)
+            .with_router();
         parameters.preferred_address = preferred_address(config, &mut local_cids, &mut random);
         parameters.original_dcid = Some(start.original_dcid);
         parameters.retry_scid = start.retry_scid;
@@ -212,6 +218,7 @@ impl Connection {
             path: Path::new(PathId::default(), start.remote, start.local, &config.path()),
             local_cids,
             peer_cid: start.client_cid,
+            keys: start.keys.filter(|_| start.version == start.chosen),
             random,
         };
         let mut connection = Self::begin(beginning, config, now);
@@ -231,9 +238,11 @@ impl Connection {
             path,
             local_cids,
             peer_cid,
+            keys,
             mut random,
         } = start;
-        let keys = tls::initial_keys(version, &setup.initial_dcid, side);
+        let keys =
+            keys.unwrap_or_else(|| tls::initial_keys(version, &setup.initial_dcid, side).into());
         Self {
             side,
             version,
@@ -243,10 +252,7 @@ impl Connection {
             setup: Box::new(setup),
             session,
             write_level: Level::Initial,
-            keys: Keys {
-                initial: Some(Box::new(keys)),
-                ..Keys::default()
-            },
+            keys: Keys::begin(keys),
             forgeries: Forgeries::default(),
             spaces: Spaces::new(config.max_ack_delay, &mut random),
             timer: LossTimer::new(),

@@ -101,7 +101,7 @@ impl Connection {
             self.pacing_deadline,
             search,
             self.paths_deadline(),
-            self.idle_deadline(),
+            self.silence_deadline(now),
             self.keep_alive_deadline(),
             self.blocked_deadline(),
             self.alarm,
@@ -128,6 +128,15 @@ impl Connection {
     /// question.
     pub(super) fn may_probe_mtu(&self) -> bool {
         self.is_confirmed() && self.timer.count() == 0 && self.path.is_validated
+    }
+
+    /// When something follows from silence: a rest, and in the end that the connection is given up.
+    #[inline]
+    fn silence_deadline(&self, now: Instant) -> Option<Instant> {
+        self.idle
+            .next_rest(now)
+            .filter(|_| self.progress == Progress::Confirmed)
+            .or_else(|| self.idle_deadline())
     }
 
     fn idle_deadline(&self) -> Option<Instant> {

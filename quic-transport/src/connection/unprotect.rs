@@ -74,13 +74,16 @@ impl Connection {
         number_offset: usize,
         now: Instant,
     ) -> Opened<'p> {
-        let Some(keys) = self
-            .keys
-            .one_rtt
-            .as_mut()
-            .filter(|_| self.keys.opens_one_rtt)
-        else {
-            return Opened::Not(Unprocessed::Early(Level::OneRtt));
+        let keys = match self.keys.one_rtt.as_mut() {
+            Some(keys) if self.keys.opens_one_rtt => keys,
+            Some(_) => return Opened::Not(Unprocessed::Early(Level::OneRtt)),
+            None => match self.keys.wake() {
+                Some(keys) => {
+                    self.idle.on_woken(now);
+                    keys
+                }
+                None => return Opened::Not(Unprocessed::Early(Level::OneRtt)),
+            },
         };
         let received = &self.spaces.application.received;
         let header_key = keys.remote_header();
@@ -132,9 +135,9 @@ impl Connection {
         };
         let Some(keys) = keys else {
             let is_early = match level {
-                Level::Handshake => self.keys.one_rtt.is_none(),
+                Level::Handshake => !self.keys.has_one_rtt(),
                 // RFC 9001, 5.7: the ClientHello may still be on its way.
-                Level::ZeroRtt => self.keys.handshake.is_none() && self.keys.one_rtt.is_none(),
+                Level::ZeroRtt => self.keys.handshake.is_none() && !self.keys.has_one_rtt(),
                 Level::Initial | Level::OneRtt => false,
             };
             return Opened::Not(if is_early {

@@ -19,6 +19,12 @@ impl Datagrams {
         }
     }
 
+    /// Gives back the room that isn't needed now.
+    pub(crate) fn rest(&mut self) {
+        self.incoming.rest();
+        self.outgoing.rest();
+    }
+
     /// The next thing to tell the application.
     pub(crate) fn next_event(&mut self) -> Option<DatagramEvent> {
         if self.incoming.take_news() {

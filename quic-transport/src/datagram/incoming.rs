@@ -33,6 +33,13 @@ impl IncomingDatagrams {
         }
     }
 
+    /// Gives back the room that isn't needed now.
+    pub(crate) fn rest(&mut self) {
+        self.forget_taken();
+        self.queue.rest();
+        self.scratch = Vec::new();
+    }
+
     /// DATAGRAM, whose frame has type `frame` and `size` bytes in all.
     ///
     /// # Errors

@@ -68,6 +68,14 @@ impl OutgoingDatagrams {
         }
     }
 
+    /// Gives back the room that isn't needed now.
+    pub(crate) fn rest(&mut self) {
+        self.queue.rest();
+        if let Some(outcomes) = &mut self.outcomes {
+            outcomes.shrink_to_fit();
+        }
+    }
+
     /// The peer takes frames of up to `size` bytes.
     pub(crate) const fn set_peer_limit(&mut self, size: u64) {
         self.peer_frame_size = size;

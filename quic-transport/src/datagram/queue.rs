@@ -28,6 +28,12 @@ impl Queue {
         self.lengths.is_empty()
     }
 
+    /// Gives back the room that isn't needed now.
+    pub(super) fn rest(&mut self) {
+        self.bytes.shrink_to_fit();
+        self.lengths.shrink_to_fit();
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.lengths.len()

@@ -61,6 +61,7 @@ impl<A: Application> Endpoint<A> {
             chosen: incoming.choose(&self.config.versions),
             versions: self.config.versions,
             dcid: incoming.dcid,
+            keys: incoming.keys.take(),
             original_dcid: incoming.original_dcid(),
             retry_scid: retry.map(|token| token.retry_scid),
             client_cid: incoming.client_cid,
@@ -98,6 +99,7 @@ impl<A: Application> Endpoint<A> {
             is_queued: false,
             address: incoming.path.remote.ip(),
             is_half_open: true,
+            is_at_rest: false,
             memory,
             reset_token: None,
         };

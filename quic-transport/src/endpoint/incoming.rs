@@ -42,7 +42,8 @@ pub struct Incoming {
     pub(super) is_ready: bool,
     /// An Initial packet could be opened, so someone means it.
     is_authentic: bool,
-    keys: LevelKeys,
+    /// Of the client's Initials, until the connection takes them over.
+    pub(super) keys: Option<Box<LevelKeys>>,
     crypto: ReceiveBuffer,
     pool: ChunkPool,
     /// The versions that the first flight can be taken for.
@@ -93,7 +94,7 @@ impl Incoming {
             since: now,
             is_ready: false,
             is_authentic: false,
-            keys: tls::initial_keys(version, &dcid, Side::Server),
+            keys: Some(Box::new(tls::initial_keys(version, &dcid, Side::Server))),
             crypto: ReceiveBuffer::default(),
             pool: ChunkPool::default(),
             offered: Versions::known([version]),
@@ -205,7 +206,8 @@ impl Incoming {
             bytes,
             number_offset,
         } = packet;
-        let Some(payload) = open_initial(&self.keys, bytes, number_offset) else {
+        let keys = self.keys.as_deref();
+        let Some(payload) = keys.and_then(|keys| open_initial(keys, bytes, number_offset)) else {
             return Progress::NeedMore;
         };
         self.is_authentic = true;

@@ -41,6 +41,10 @@ pub trait Application {
     /// Called at most once for each connection and wake-up, before the connection is asked what to send.
     fn process(&mut self, connection: &mut Connection, now: Instant);
 
+    /// The connection has been silent for a while, and has given back what it needs only to be fast: a good time to do the
+    /// same.
+    fn rest(&mut self) {}
+
     /// What is kept beside the client's session, up to 1 KiB: settings that early data of its next connection will rely
     /// on. Asked for when the connection is accepted.
     fn settings(&self) -> Vec<u8> {
@@ -150,6 +154,8 @@ struct Entry<A> {
     /// The address that the connection counts for: among handshakes at first, and then among connections.
     address: IpAddr,
     is_half_open: bool,
+    /// The application knows that the connection is at rest.
+    is_at_rest: bool,
     /// What it counts for in [`Endpoint::memory`].
     memory: u64,
     /// What the router knows it by, should the client reset it.

@@ -88,6 +88,10 @@ impl<A: Application> Endpoint<A> {
         if !entry.connection.is_handshaking() && std::mem::take(&mut entry.is_half_open) {
             self.config.admission.complete(entry.address);
         }
+        let is_at_rest = entry.connection.is_at_rest();
+        if std::mem::replace(&mut entry.is_at_rest, is_at_rest) != is_at_rest && is_at_rest {
+            entry.application.rest();
+        }
         let wants_token = entry.connection.wants_token();
         let before = std::mem::replace(&mut entry.memory, entry.connection.memory());
         self.memory = self

@@ -161,6 +161,16 @@ impl SentPackets {
         }
     }
 
+    /// Whether no packet waits for its fate.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.slots.is_empty()
+    }
+
+    /// Gives back the room that isn't needed now.
+    pub(crate) fn rest(&mut self) {
+        self.slots.shrink_to_fit();
+    }
+
     /// Checks the ranges of an ACK frame before anything is changed by it.
     ///
     /// # Errors

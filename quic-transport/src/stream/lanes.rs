@@ -86,6 +86,12 @@ impl<const N: usize> Lanes<N> {
         (lane != u8::MAX).then_some(lane)
     }
 
+    /// Gives the links back; no stream is in any lane.
+    pub(super) fn rest(&mut self) {
+        debug_assert!(self.is_empty(), "a stream waits for something");
+        self.links = Vec::new();
+    }
+
     /// Puts the stream at the end of a lane, unless it is in one.
     #[inline]
     pub(super) fn push_back(&mut self, slot: Slot, lane: u8) {

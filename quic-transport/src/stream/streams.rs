@@ -215,6 +215,25 @@ impl Streams {
         self.table.len()
     }
 
+    /// Gives back what isn't needed in a silence.
+    pub(crate) fn rest(&mut self) {
+        self.pool.trim();
+        let lanes = [
+            &mut self.owing,
+            &mut self.told,
+            &mut self.tuning,
+            &mut self.waiting,
+            &mut self.stopped,
+        ];
+        // A stream that waits for something is known by its slot.
+        let is_free = lanes.iter().all(|lanes| lanes.is_empty());
+        if is_free && self.scheduled.is_empty() {
+            self.table.rest();
+            self.scheduled.rest();
+            lanes.into_iter().for_each(Lanes::rest);
+        }
+    }
+
     /// Decides, once for all datagrams of a wake-up, on new credit for what has been read.
     ///
     /// Windows stay as they are when they may not `grow`, because memory is short.

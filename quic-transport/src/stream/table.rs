@@ -1,7 +1,8 @@
 //! The streams that exist, by number and by slot.
 //!
 //! Slots of ended streams are used again, so memory follows the most streams that were open at once. Streams that the
-//! peer may open, or has skipped, take no slot.
+//! peer may open, or has skipped, take no slot. In a silence the table is packed: each stream keeps the parts that it has,
+//! and no places are free.
 
 use quic_common::IdMap;
 
@@ -63,13 +64,49 @@ pub(super) struct Table {
     slots: IdMap<u64, Slot>,
     /// The stream that was last asked for.
     last: Option<(StreamId, Slot)>,
+    /// All streams, in place of the above, since the last silence.
+    packed: Option<Box<[Packed]>>,
+}
+
+/// A stream of a table that is packed.
+#[derive(Debug)]
+struct Packed {
+    id: StreamId,
+    slot: Slot,
+    owed: Flags,
+    news: Flags,
+    send: Option<Box<SendStream>>,
+    receive: Option<Box<ReceiveStream>>,
+}
+
+impl Packed {
+    fn new(slot: Slot, stream: Stream) -> Self {
+        Self {
+            id: stream.id,
+            slot,
+            owed: stream.owed,
+            news: stream.news,
+            send: stream.send.map(Box::new),
+            receive: stream.receive.map(Box::new),
+        }
+    }
+
+    fn unpack(self) -> Stream {
+        Stream {
+            id: self.id,
+            send: self.send.map(|send| *send),
+            receive: self.receive.map(|receive| *receive),
+            owed: self.owed,
+            news: self.news,
+        }
+    }
 }
 
 impl Table {
     /// How many streams there are.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.slots.len()
+        self.slots.len() + self.packed.as_ref().map_or(0, |packed| packed.len())
     }
 
     /// Where the stream is, if it exists.
@@ -80,9 +117,16 @@ impl Table {
         {
             return Some(slot);
         }
-        let slot = *self.slots.get(&id.value())?;
+        let Some(slot) = self.slots.get(&id.value()).copied() else {
+            return self.find_packed(id);
+        };
         self.last = Some((id, slot));
         Some(slot)
+    }
+
+    fn find_packed(&mut self, id: StreamId) -> Option<Slot> {
+        self.packed.is_some().then(|| self.unpack())?;
+        self.slots.get(&id.value()).copied()
     }
 
     #[inline]
@@ -97,6 +141,7 @@ impl Table {
 
     /// Adds a stream. There are never 2^32 at once: the limits of both ends are far below.
     pub(super) fn insert(&mut self, stream: Stream) -> Option<Slot> {
+        self.unpack();
         let id = stream.id;
         let slot = if let Some(slot) = self.free.pop() {
             slot
@@ -120,8 +165,42 @@ impl Table {
         Some(stream)
     }
 
+    /// Packs all streams; nobody may hold a slot.
+    pub(super) fn rest(&mut self) {
+        if self.packed.is_some() {
+            return;
+        }
+        let slots = self.slots();
+        let streams = std::mem::take(&mut self.streams).into_iter();
+        let packed = slots
+            .zip(streams)
+            .filter_map(|(slot, stream)| Some(Packed::new(slot, stream?)));
+        *self = Self {
+            packed: Some(packed.collect()),
+            ..Self::default()
+        };
+    }
+
+    /// Puts all streams where they were before they were packed.
+    fn unpack(&mut self) {
+        let Some(packed) = self.packed.take() else {
+            return;
+        };
+        for packed in packed {
+            // They come in the order of their slots.
+            while self.streams.len() < packed.slot.index() {
+                let free = u32::try_from(self.streams.len()).unwrap_or(u32::MAX);
+                self.free.push(Slot(free));
+                self.streams.push(None);
+            }
+            self.slots.insert(packed.id.value(), packed.slot);
+            self.streams.push(Some(packed.unpack()));
+        }
+    }
+
     /// All streams, in no order: for what happens once in a connection.
-    pub(super) fn slots(&self) -> impl Iterator<Item = Slot> + use<> {
+    pub(super) fn slots(&mut self) -> impl Iterator<Item = Slot> + use<> {
+        self.unpack();
         (0..u32::try_from(self.streams.len()).unwrap_or(u32::MAX)).map(Slot)
     }
 }

@@ -22,6 +22,8 @@ mod ticket_key;
 mod server_secrets;
 mod clock;
 mod secrets;
+mod exporter;
+mod outcome;
 mod verify;
 mod failure;
 mod ech;
@@ -57,7 +59,7 @@ pub use verify::pin_of;
 
 pub(crate) use client_hello::ClientHello;
 pub(crate) use forgeries::Forgeries;
-pub(crate) use one_rtt::OneRttKeys;
+pub(crate) use one_rtt::{DormantKeys, OneRttKeys};
 pub(crate) use phases::{NotOpened, Phase};
 pub(crate) use protect::{HeaderKey, LevelKeys, TAG_LENGTH};
 pub(crate) use retry::{is_retry_authentic, retry_tag};

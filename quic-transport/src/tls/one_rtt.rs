@@ -4,7 +4,7 @@
 //! When an update may begin, and when old keys are dropped, the connection says, since both depend on time; what a
 //! packet or an acknowledgment means for the keys is decided here.
 
-use super::phases::{NotOpened, Opened, Phase, RemotePhases};
+use super::phases::{DormantPhases, NotOpened, Opened, Phase, RemotePhases};
 use super::protect::{HeaderKey, LocalKeys, RemoteKeys};
 use super::schedule::TrafficSecret;
 use super::suite::CipherSuite;
@@ -18,26 +18,86 @@ const UPDATE_MARGIN: u64 = 1 << 16;
 pub(crate) struct OneRttKeys {
     local: LocalKeys,
     local_secret: TrafficSecret,
+    course: LocalCourse,
+    remote: RemotePhases,
+    remote_header: HeaderKey,
+}
+
+/// Where our own direction stands.
+#[derive(Clone, Copy)]
+struct LocalCourse {
     /// The first number sealed in this phase; `None` until something is sent.
     first_sent: Option<u64>,
     /// Whether a packet of this phase has been acknowledged, so that the next update is allowed.
     acked: bool,
-    remote: RemotePhases,
-    remote_header: HeaderKey,
     generation: u64,
 }
 
+/// [`OneRttKeys`] of a connection that is silent: the secrets, from which the keys are made again. They take a tenth of
+/// the memory.
+pub(crate) struct DormantKeys {
+    local_secret: TrafficSecret,
+    course: LocalCourse,
+    remote: DormantPhases,
+    /// The header keys, ours and the peer's, once the secrets that they came from are gone.
+    headers: Option<Box<[HeaderKey; 2]>>,
+}
+
+impl DormantKeys {
+    /// The keys as they were, but for those of the phase before. How long this takes says nothing but that there has been
+    /// silence.
+    pub(crate) fn wake(self) -> OneRttKeys {
+        let [local_header, remote_header] = self.headers.map_or_else(
+            || {
+                [
+                    self.local_secret.header_key(),
+                    self.remote.secret().header_key(),
+                ]
+            },
+            |headers| *headers,
+        );
+        OneRttKeys {
+            local: LocalKeys {
+                packet: self.local_secret.seal_key(),
+                header: local_header,
+            },
+            local_secret: self.local_secret,
+            course: self.course,
+            remote: self.remote.wake(),
+            remote_header,
+        }
+    }
+
+    /// How many updates there have been, from either side.
+    pub(crate) const fn generation(&self) -> u64 {
+        self.course.generation
+    }
+}
+
 impl OneRttKeys {
-    pub(super) fn new(local: TrafficSecret, remote: &TrafficSecret) -> Self {
+    pub(super) fn new(local: TrafficSecret, remote: TrafficSecret) -> Self {
         let RemoteKeys { packet, header } = remote.remote_keys();
         Self {
             local: local.local_keys(),
             local_secret: local,
-            first_sent: None,
-            acked: false,
+            course: LocalCourse {
+                first_sent: None,
+                acked: false,
+                generation: 0,
+            },
             remote: RemotePhases::new(packet, remote),
             remote_header: header,
-            generation: 0,
+        }
+    }
+
+    /// Gives up all keys for as long as nothing is sent or received.
+    pub(crate) fn into_dormant(self) -> DormantKeys {
+        let headers = [self.local.header, self.remote_header];
+        DormantKeys {
+            headers: (self.course.generation > 0).then(|| Box::new(headers)),
+            local_secret: self.local_secret,
+            course: self.course,
+            remote: self.remote.into_dormant(),
         }
     }
 
@@ -51,7 +111,7 @@ impl OneRttKeys {
     /// How many updates there have been, from either side.
     #[must_use]
     pub(crate) const fn generation(&self) -> u64 {
-        self.generation
+        self.course.generation
     }
 
     /// The suite, which sets the limits.
@@ -77,8 +137,8 @@ impl OneRttKeys {
     /// Encrypts a packet in place with the keys of the current phase, see [`SealKey::seal`].
     #[inline]
     pub(crate) fn seal(&mut self, number: u64, header_length: usize, packet: &mut [u8]) {
-        if self.first_sent.is_none() {
-            self.first_sent = Some(number);
+        if self.course.first_sent.is_none() {
+            self.course.first_sent = Some(number);
         }
         self.local.packet.seal(number, header_length, packet);
     }
@@ -113,9 +173,9 @@ impl OneRttKeys {
     fn rotate_local(&mut self) {
         self.local_secret = self.local_secret.next();
         self.local.packet = self.local_secret.seal_key();
-        self.first_sent = None;
-        self.acked = false;
-        self.generation = self.generation.saturating_add(1);
+        self.course.first_sent = None;
+        self.course.acked = false;
+        self.course.generation = self.course.generation.saturating_add(1);
     }
 
     /// An acknowledgment is being sent, sealed with the keys of the current phase.
@@ -132,7 +192,7 @@ impl OneRttKeys {
     /// (RFC 9001, 6.2).
     #[inline]
     pub(crate) fn on_acked(&mut self, largest: u64, carrier: Phase) -> Result<(), Error> {
-        if self.acked || self.first_sent.is_none_or(|first| largest < first) {
+        if self.course.acked || self.course.first_sent.is_none_or(|first| largest < first) {
             return Ok(());
         }
         if carrier == Phase::Previous {
@@ -142,7 +202,7 @@ impl OneRttKeys {
                 "new keys acknowledged with old ones",
             ));
         }
-        self.acked = true;
+        self.course.acked = true;
         Ok(())
     }
 
@@ -151,7 +211,7 @@ impl OneRttKeys {
     /// The handshake must be confirmed too, and 3 PTO should have passed since the last update.
     #[must_use]
     pub(crate) const fn can_update(&self) -> bool {
-        self.acked && self.remote.is_answered()
+        self.course.acked && self.remote.is_answered()
     }
 
     /// Begins an update: whatever is sealed from now on has the new phase. `false`, and nothing changes, when it isn't
@@ -193,10 +253,18 @@ impl OneRttKeys {
     /// The most packets that can have been sealed in this phase: numbers only grow, so that nothing needs counting.
     #[inline]
     const fn sealed(&self, next: u64) -> u64 {
-        match self.first_sent {
+        match self.course.first_sent {
             Some(first) => next.saturating_sub(first),
             None => 0,
         }
+    }
+}
+
+impl std::fmt::Debug for DormantKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DormantKeys")
+            .field("generation", &self.generation())
+            .finish_non_exhaustive()
     }
 }
 
@@ -204,7 +272,7 @@ impl std::fmt::Debug for OneRttKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("OneRttKeys")
             .field("suite", &self.suite())
-            .field("generation", &self.generation)
+            .field("generation", &self.course.generation)
             .finish_non_exhaustive()
     }
 }
@@ -225,8 +293,8 @@ mod tests {
 
     fn pair_of(suite: CipherSuite) -> (OneRttKeys, OneRttKeys) {
         (
-            OneRttKeys::new(secret(suite, 1), &secret(suite, 2)),
-            OneRttKeys::new(secret(suite, 2), &secret(suite, 1)),
+            OneRttKeys::new(secret(suite, 1), secret(suite, 2)),
+            OneRttKeys::new(secret(suite, 2), secret(suite, 1)),
         )
     }
 
@@ -296,6 +364,30 @@ mod tests {
                 acknowledge(&mut ours, &mut theirs, number + 1, number);
                 number += 2;
                 assert!(ours.update());
+            }
+        }
+    }
+
+    /// Keys come back as they were, in each phase and with each suite, and in the middle of an update.
+    #[test]
+    fn keys_that_were_given_up_come_back() {
+        let sleep = |keys: OneRttKeys| keys.into_dormant().wake();
+        for suite in CipherSuite::ALL {
+            let (mut ours, mut theirs) = pair_of(suite);
+            let mut number = 0;
+            for generation in 0..4 {
+                let packet = seal(&mut ours, number);
+                theirs = sleep(theirs);
+                open(&mut theirs, &packet).unwrap();
+                assert_eq!(theirs.generation(), generation);
+                ours = sleep(ours);
+                acknowledge(&mut theirs, &mut ours, number, number);
+                theirs = sleep(theirs);
+                acknowledge(&mut ours, &mut theirs, number + 1, number);
+                number += 2;
+                ours = sleep(ours);
+                assert!(ours.update());
+                ours = sleep(ours);
             }
         }
     }

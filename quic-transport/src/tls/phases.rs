@@ -2,7 +2,8 @@
 //! ([RFC 9001, sections 6.3 to 6.5](https://www.rfc-editor.org/rfc/rfc9001#section-6.3)).
 //!
 //! The next key always exists before a packet can ask for it, and the choice is made from the packet's number and phase
-//! bit before the packet is touched: a forged phase bit costs what any other forged packet costs.
+//! bit before the packet is touched: a forged phase bit costs what any other forged packet costs. A connection that has
+//! been silent for long makes all its keys anew before it looks at the packet that ends the silence, whatever that says.
 
 use super::protect::OpenKey;
 use super::schedule::TrafficSecret;
@@ -14,8 +15,14 @@ pub(super) struct RemotePhases {
     previous: Option<OpenKey>,
     current: OpenKey,
     next: OpenKey,
-    /// The secret of `next`.
-    next_secret: TrafficSecret,
+    /// The secret of `current`.
+    secret: TrafficSecret,
+    course: Course,
+}
+
+/// Where the phases stand.
+#[derive(Clone, Copy, Debug)]
+struct Course {
     /// The lowest number received in this phase; `None` between our update and the peer's answer.
     first: Option<u64>,
     /// The highest number received in this phase.
@@ -67,30 +74,44 @@ pub(crate) enum NotOpened {
 }
 
 impl RemotePhases {
-    pub(super) fn new(current: OpenKey, secret: &TrafficSecret) -> Self {
-        let next_secret = secret.next();
-        Self {
-            previous: None,
-            current,
-            next: next_secret.open_key(),
-            next_secret,
+    pub(super) fn new(current: OpenKey, secret: TrafficSecret) -> Self {
+        let course = Course {
             first: Some(0),
             last: None,
             last_before: None,
             answer_owed: false,
             phase: false,
+        };
+        Self::at(current, secret, course)
+    }
+
+    fn at(current: OpenKey, secret: TrafficSecret, course: Course) -> Self {
+        Self {
+            previous: None,
+            current,
+            next: secret.next().open_key(),
+            secret,
+            course,
+        }
+    }
+
+    /// What is left without the keys; those of the phase before are gone for good.
+    pub(super) fn into_dormant(self) -> DormantPhases {
+        DormantPhases {
+            secret: self.secret,
+            course: self.course,
         }
     }
 
     /// The current phase bit.
     #[inline]
     pub(super) const fn phase(&self) -> bool {
-        self.phase
+        self.course.phase
     }
 
     /// Whether the peer is known to have followed into this phase.
     pub(super) const fn is_answered(&self) -> bool {
-        self.first.is_some()
+        self.course.first.is_some()
     }
 
     pub(super) const fn has_previous(&self) -> bool {
@@ -105,7 +126,7 @@ impl RemotePhases {
 
     #[inline]
     pub(super) const fn on_ack_sent(&mut self) {
-        self.answer_owed = false;
+        self.course.answer_owed = false;
     }
 
     /// Decrypts a packet in place, and moves to the next phase if that is what it shows.
@@ -138,10 +159,10 @@ impl RemotePhases {
     /// RFC 9001, 6.5: a number before the current phase means the previous keys, one within or after it the next.
     #[inline]
     const fn choose(&self, number: u64, phase: bool) -> Choice {
-        if phase == self.phase {
+        if phase == self.course.phase {
             return Choice::Current;
         }
-        match self.first {
+        match self.course.first {
             Some(first) if number >= first => Choice::Next,
             _ => Choice::Previous,
         }
@@ -149,16 +170,16 @@ impl RemotePhases {
 
     #[inline]
     fn on_current(&mut self, number: u64) -> Result<Phase, NotOpened> {
-        if self.last_before.is_some_and(|last| number < last) {
+        if self.course.last_before.is_some_and(|last| number < last) {
             return Err(older_keys_after_newer());
         }
-        self.last = self.last.max(Some(number));
-        let phase = if self.first.is_some() {
+        self.course.last = self.course.last.max(Some(number));
+        let phase = if self.course.first.is_some() {
             Phase::Current
         } else {
             Phase::Confirmed
         };
-        self.first = Some(self.first.map_or(number, |first| first.min(number)));
+        self.course.first = Some(self.course.first.map_or(number, |first| first.min(number)));
         Ok(phase)
     }
 
@@ -167,39 +188,57 @@ impl RemotePhases {
             // The next key fitted a number below the phase: the peer went back.
             return Err(older_keys_after_newer());
         }
-        self.last_before = self.last_before.max(Some(number));
+        self.course.last_before = self.course.last_before.max(Some(number));
         Ok(Phase::Previous)
     }
 
     fn on_next(&mut self, number: u64) -> Result<Phase, NotOpened> {
-        if self.answer_owed {
+        if self.course.answer_owed {
             return Err(NotOpened::Invalid(Error::new(
                 TransportErrorCode::KEY_UPDATE_ERROR,
                 0,
                 "a second key update before the first was acknowledged",
             )));
         }
-        if self.last.is_some_and(|last| number < last) {
+        if self.course.last.is_some_and(|last| number < last) {
             return Err(older_keys_after_newer());
         }
         self.rotate();
-        self.first = Some(number);
-        self.last = Some(number);
-        self.answer_owed = true;
+        self.course.first = Some(number);
+        self.course.last = Some(number);
+        self.course.answer_owed = true;
         Ok(Phase::Updated)
     }
 
     /// Moves to the next phase, in which nothing has been received yet.
     #[cold]
     pub(super) fn rotate(&mut self) {
-        self.next_secret = self.next_secret.next();
-        let next = self.next_secret.open_key();
+        self.secret = self.secret.next();
+        let next = self.secret.next().open_key();
         let current = std::mem::replace(&mut self.next, next);
         self.previous = Some(std::mem::replace(&mut self.current, current));
-        self.last_before = self.last_before.max(self.last);
-        self.first = None;
-        self.last = None;
-        self.phase = !self.phase;
+        self.course.last_before = self.course.last_before.max(self.course.last);
+        self.course.first = None;
+        self.course.last = None;
+        self.course.phase = !self.course.phase;
+    }
+}
+
+/// [`RemotePhases`] without their keys.
+pub(super) struct DormantPhases {
+    secret: TrafficSecret,
+    course: Course,
+}
+
+impl DormantPhases {
+    /// The secret of the current phase.
+    pub(super) const fn secret(&self) -> &TrafficSecret {
+        &self.secret
+    }
+
+    /// Makes the keys of the current phase and of the next one.
+    pub(super) fn wake(self) -> RemotePhases {
+        RemotePhases::at(self.secret.open_key(), self.secret, self.course)
     }
 }
 

@@ -4,12 +4,19 @@
 //! A token is a keyed hash of the connection ID, so an endpoint that has lost its state, but not this key, still
 //! knows every token that it ever gave out.
 
+use std::sync::Arc;
+
 use super::crypto::hmac;
 use crate::wire::{ConnectionId, ResetToken};
 
 /// Derives a reset token for each connection ID.
 #[derive(Clone)]
 pub struct ResetKey {
+    /// Each connection has the key, so it is shared.
+    keys: Arc<Keys>,
+}
+
+struct Keys {
     key: hmac::Key,
     /// Keys that tokens were derived from before.
     older: Vec<hmac::Key>,
@@ -25,35 +32,35 @@ impl ResetKey {
     /// The key with these 32 secret bytes.
     #[must_use]
     pub fn new(secret: [u8; 32]) -> Self {
-        Self {
-            key: hmac::Key::new(hmac::HMAC_SHA256, &secret),
-            older: Vec::new(),
-        }
+        Self::rotated([secret])
     }
 
     /// The key with the first secret, which knows the tokens of the others too.
     pub(super) fn rotated(secrets: impl IntoIterator<Item = [u8; 32]>) -> Self {
+        let key = |secret: [u8; 32]| hmac::Key::new(hmac::HMAC_SHA256, &secret);
         let mut secrets = secrets.into_iter();
-        let key = Self::new(secrets.next().unwrap_or_default());
         Self {
-            older: secrets.map(|secret| Self::new(secret).key).collect(),
-            ..key
+            keys: Arc::new(Keys {
+                key: key(secrets.next().unwrap_or_default()),
+                older: secrets.map(key).collect(),
+            }),
         }
     }
 
     /// The token of `cid`.
     #[must_use]
     pub(crate) fn token(&self, cid: &ConnectionId) -> ResetToken {
-        derive(&self.key, cid)
+        derive(&self.keys.key, cid)
     }
 
     /// The token of `cid` that a reset is sent with: those of all keys in turn, for nobody knows which one the peer was
     /// given, and it goes on sending until the right one comes.
     #[must_use]
     pub(crate) fn token_in_turn(&self, turn: usize, cid: &ConnectionId) -> ResetToken {
-        let older = turn % (self.older.len() + 1);
-        let key = older.checked_sub(1).and_then(|place| self.older.get(place));
-        derive(key.unwrap_or(&self.key), cid)
+        let Keys { key, older } = &*self.keys;
+        let place = turn % (older.len() + 1);
+        let older = place.checked_sub(1).and_then(|place| older.get(place));
+        derive(older.unwrap_or(key), cid)
     }
 }
 

@@ -33,8 +33,20 @@ impl Secret {
         })
     }
 
+    /// Zeros to be filled in, as many as a hash has bytes.
+    pub(super) const fn zeros(length: usize) -> Self {
+        Self {
+            bytes: [0; MAX_SECRET],
+            length,
+        }
+    }
+
     pub(super) fn as_slice(&self) -> &[u8] {
         self.bytes.get(..self.length).unwrap_or_default()
+    }
+
+    pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
+        self.bytes.get_mut(..self.length).unwrap_or_default()
     }
 }
 
@@ -84,14 +96,15 @@ impl TrafficSecret {
         self.open_key_from(&self.prk())
     }
 
+    /// The key for headers, if this is the first secret of its direction.
+    pub(super) fn header_key(&self) -> HeaderKey {
+        self.header_key_from(&self.prk())
+    }
+
     /// The secret that follows after a key update; the header key stays (RFC 9001, 6.1).
     pub(super) fn next(&self) -> Self {
-        let mut secret = Secret {
-            bytes: [0; MAX_SECRET],
-            length: self.suite.secret_length(),
-        };
-        let space = secret.bytes.get_mut(..secret.length).unwrap_or_default();
-        fill(&self.prk(), self.labels().update, space);
+        let mut secret = Secret::zeros(self.suite.secret_length());
+        fill(&self.prk(), self.labels().update, secret.as_mut_slice());
         Self {
             suite: self.suite,
             version: self.version,
@@ -111,7 +124,7 @@ impl TrafficSecret {
 
     fn packet_key_from(&self, prk: &Prk) -> (LessSafeKey, [u8; 12]) {
         let labels = self.labels();
-        let key: UnboundKey = expand_label(prk, labels.key, self.suite.aead(), |okm| okm.into());
+        let key: UnboundKey = expand_key(prk, labels.key, self.suite.aead(), |okm| okm.into());
         let mut iv = [0; 12];
         fill(prk, labels.iv, &mut iv);
         (LessSafeKey::new(key), iv)
@@ -119,7 +132,7 @@ impl TrafficSecret {
 
     fn header_key_from(&self, prk: &Prk) -> HeaderKey {
         let algorithm = self.suite.header_protection();
-        HeaderKey::new(expand_label(prk, self.labels().header, algorithm, |okm| {
+        HeaderKey::new(expand_key(prk, self.labels().header, algorithm, |okm| {
             okm.into()
         }))
     }
@@ -160,44 +173,52 @@ fn initial_secrets(version: Version, client_dcid: &ConnectionId) -> (TrafficSecr
     let initial = salt.extract(client_dcid.as_slice());
     let secret = |label| {
         let suite = CipherSuite::Aes128Gcm;
-        let mut secret = Secret {
-            bytes: [0; MAX_SECRET],
-            length: suite.secret_length(),
-        };
-        let space = secret.bytes.get_mut(..secret.length).unwrap_or_default();
-        fill(&initial, label, space);
+        let mut secret = Secret::zeros(suite.secret_length());
+        fill(&initial, label, secret.as_mut_slice());
         TrafficSecret::new(suite, version, secret)
     };
     (secret(b"client in"), secret(b"server in"))
 }
 
-/// HKDF-Expand-Label with an empty context into `out` (RFC 8446, 7.1).
-#[expect(
-    clippy::expect_used,
-    reason = "fails only for an output of another length than was asked for"
-)]
+/// HKDF-Expand-Label with an empty context into `out`, which is short (RFC 8446, 7.1).
 pub(super) fn fill(prk: &Prk, label: &[u8], out: &mut [u8]) {
-    expand_label(prk, label, Length(out.len()), |okm| {
-        okm.fill(out).expect("the length is that of the output");
-    });
+    let filled = try_fill(prk, label, &[], out);
+    debug_assert!(filled.is_some(), "an output of more than 255 hashes");
 }
 
-/// HKDF-Expand-Label with an empty context (RFC 8446, 7.1).
+/// HKDF-Expand-Label into `out`; `None` when it, the label or the context is too long (RFC 8446, 7.1).
+pub(super) fn try_fill(prk: &Prk, label: &[u8], context: &[u8], out: &mut [u8]) -> Option<()> {
+    let length = Length(out.len());
+    expand_label(prk, label, context, length, |okm| okm.fill(out).ok()).flatten()
+}
+
+/// HKDF-Expand-Label with an empty context for a key (RFC 8446, 7.1).
 #[expect(
     clippy::expect_used,
-    reason = "fails only for an output of more than 255 hashes; none here is longer than two"
+    reason = "fails only for an output of more than 255 hashes; no key is longer than one"
 )]
-fn expand_label<L: KeyType, T>(
+fn expand_key<L: KeyType, T>(
     prk: &Prk,
     label: &[u8],
     length: L,
     take: impl FnOnce(Okm<'_, L>) -> T,
 ) -> T {
+    expand_label(prk, label, &[], length, take).expect("a key is short")
+}
+
+fn expand_label<L: KeyType, T>(
+    prk: &Prk,
+    label: &[u8],
+    context: &[u8],
+    length: L,
+    take: impl FnOnce(Okm<'_, L>) -> T,
+) -> Option<T> {
     const PREFIX: &[u8] = b"tls13 ";
-    let output = u16::try_from(length.len()).unwrap_or(u16::MAX);
-    let name = u8::try_from(PREFIX.len() + label.len()).unwrap_or(u8::MAX);
-    let info: [&[u8]; 5] = [&output.to_be_bytes(), &[name], PREFIX, label, &[0]];
-    take(prk.expand(&info, length).expect("the output is short"))
+    let output = u16::try_from(length.len()).ok()?.to_be_bytes();
+    let name = [u8::try_from(PREFIX.len() + label.len()).ok()?];
+    let context_length = [u8::try_from(context.len()).ok()?];
+    let info: [&[u8]; 6] = [&output, &name, PREFIX, label, &context_length, context];
+    prk.expand(&info, length).ok().map(take)
 }
 
 #[derive(Clone, Copy, Debug)]

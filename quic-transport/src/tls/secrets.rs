@@ -21,6 +21,7 @@ struct Secrets {
     early: Option<Secret>,
     handshake: Pair,
     one_rtt: Pair,
+    exporter: Option<Secret>,
 }
 
 /// A level's secrets, as they come.
@@ -54,6 +55,11 @@ impl SecretLog {
         self.lock().one_rtt.take()
     }
 
+    /// Moves out the secret that others are exported from, once the handshake is complete.
+    pub(super) fn take_exporter(&self) -> Option<Secret> {
+        self.lock().exporter.take()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Secrets> {
         self.secrets.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,6 +80,7 @@ impl KeyLog for SecretLog {
             "SERVER_HANDSHAKE_TRAFFIC_SECRET" => Some(&mut secrets.handshake.server),
             "CLIENT_TRAFFIC_SECRET_0" => Some(&mut secrets.one_rtt.client),
             "SERVER_TRAFFIC_SECRET_0" => Some(&mut secrets.one_rtt.server),
+            "EXPORTER_SECRET" => Some(&mut secrets.exporter),
             _ => None,
         };
         if let Some(slot) = slot {

@@ -3,16 +3,18 @@
 
 use std::sync::Arc;
 
+use rustls::HandshakeKind;
 use rustls::client::{Resumption, Tls12Resumption};
 use rustls::pki_types::ServerName;
 use rustls::quic::{ClientConnection, Connection, KeyChange, ServerConnection};
-use rustls::{CommonState, HandshakeKind};
 
 use super::client_config::ClientConfig;
 use super::ech::{self, EchStatus};
+use super::exporter::Exporter;
 use super::failure;
 use super::job::HandshakeJob;
 use super::one_rtt::OneRttKeys;
+use super::outcome::Outcome;
 use super::protect::LevelKeys;
 use super::schedule::{Secret, TrafficSecret};
 use super::secrets::SecretLog;
@@ -21,7 +23,7 @@ use super::server_sessions::{Desk, Terms, VersionedTickets};
 use super::session_store::Memory;
 use super::suite::CipherSuite;
 use crate::error::{ApiError, Error};
-use crate::wire::{Level, Side, Version};
+use crate::wire::{Level, Side, TransportErrorCode, Version};
 
 /// Where a ClientHello says how long its session ID is: behind type, length, version and random (RFC 8446, 4.1.2).
 const SESSION_ID_LENGTH: usize = 4 + 2 + 32;
@@ -29,11 +31,23 @@ const SESSION_ID_LENGTH: usize = 4 + 2 + 32;
 /// The type of the CRYPTO frame.
 const CRYPTO: u64 = 0x06;
 
+/// The alert for a message that isn't allowed.
+const UNEXPECTED_MESSAGE: u8 = 10;
+
+/// Where rustls is.
+enum Tls {
+    Here(Box<Connection>),
+    /// With whoever works a step out.
+    Lent,
+    /// Gone, but for what can still be asked.
+    Over(Box<Outcome>),
+}
+
 /// The TLS side of a connection.
 pub(crate) struct Session {
-    /// `None` while a step is lent out.
-    tls: Option<Box<Connection>>,
-    log: Arc<SecretLog>,
+    tls: Tls,
+    /// `None` once the session is over.
+    log: Option<Arc<SecretLog>>,
     side: Side,
     version: Version,
     /// Whether the handshake keys are out, so that the Initial level has ended.
@@ -158,8 +172,8 @@ impl Session {
     ) -> Self {
         Self {
             remembered: tls.quic_transport_parameters().map(Into::into),
-            tls: Some(Box::new(tls)),
-            log,
+            tls: Tls::Here(Box::new(tls)),
+            log: Some(log),
             side,
             version,
             has_handshake_keys: false,
@@ -191,11 +205,19 @@ impl Session {
     /// (RFC 9001, 4.1.3).
     pub(crate) fn read(&mut self, level: Level, data: &[u8]) -> Result<(), Error> {
         self.check(level, data)?;
-        let Some(tls) = &mut self.tls else {
-            return Err(Error::internal("TLS reads while a step is lent out"));
-        };
-        let outcome = tls.read_hs(data);
-        self.judge(outcome)
+        match &mut self.tls {
+            Tls::Here(tls) => {
+                let outcome = tls.read_hs(data);
+                self.judge(outcome)
+            }
+            Tls::Lent => Err(Error::internal("TLS reads while a step is lent out")),
+            // No message of a client's is allowed after its Finished (RFC 9001, 4.4 and 6; RFC 8446, 4.6).
+            Tls::Over(_) => Err(Error::new(
+                TransportErrorCode::crypto(UNEXPECTED_MESSAGE),
+                CRYPTO,
+                "a TLS message came that is not allowed now",
+            )),
+        }
     }
 
     /// What a failure of TLS means.
@@ -204,32 +226,66 @@ impl Session {
             if let Some(rejected) = ech::rejection(&failure) {
                 self.ech = rejected;
             }
-            let alert = self.tls.as_ref().and_then(|tls| tls.alert());
+            let alert = self.connection().and_then(Connection::alert);
             failure::error(&failure, alert)
+        })
+    }
+
+    /// Lets rustls go, which has nothing more to say or to hear: what a server has from the end of its handshake on, once
+    /// its tickets are written. What can be asked about the handshake is kept.
+    pub(crate) fn end(&mut self) {
+        if let Some(outcome) = self.outcome() {
+            self.tls = Tls::Over(Box::new(outcome));
+            self.log = None;
+            self.parameters = Box::default();
+            self.remembered = None;
+        }
+    }
+
+    /// Whether rustls is gone.
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self.tls, Tls::Over(_))
+    }
+
+    fn outcome(&self) -> Option<Outcome> {
+        let Tls::Here(tls) = &self.tls else {
+            return None;
+        };
+        let suite = self.suite()?;
+        Some(Outcome {
+            alpn: self.alpn().map(Into::into),
+            server_name: self.server_name().map(Into::into),
+            suite,
+            group: self.key_exchange_group(),
+            certificates: tls.peer_certificates().map(Into::into),
+            is_resumed: self.is_resumed(),
+            exporter: Exporter::new(suite, self.log.as_ref()?.take_exporter()?),
         })
     }
 
     /// As [`Session::read`], for somebody else to do: until [`Session::take_back`] nothing is known and nothing goes on.
     pub(crate) fn lend(&mut self, level: Level, data: &[u8]) -> Result<HandshakeJob, Error> {
         self.check(level, data)?;
-        let tls = self.tls.take();
-        let tls = tls.ok_or_else(|| Error::internal("a step is lent out already"))?;
-        Ok(HandshakeJob::new(tls, Arc::clone(&self.log), data.to_vec()))
+        let tls = std::mem::replace(&mut self.tls, Tls::Lent);
+        let (Tls::Here(tls), Some(log)) = (tls, &self.log) else {
+            return Err(Error::internal("a step is lent out already"));
+        };
+        Ok(HandshakeJob::new(tls, Arc::clone(log), data.to_vec()))
     }
 
     /// Takes a step back, and tells what came of it; `None` when it is another session's.
     pub(crate) fn take_back(&mut self, job: HandshakeJob) -> Option<Result<(), Error>> {
-        if !Arc::ptr_eq(&self.log, &job.log) {
+        if !Arc::ptr_eq(self.log.as_ref()?, &job.log) {
             return None;
         }
         let (tls, outcome) = job.finish();
-        self.tls = Some(tls);
+        self.tls = Tls::Here(tls);
         Some(self.judge(outcome))
     }
 
     /// Whether a step is lent out.
     pub(crate) const fn is_lent(&self) -> bool {
-        self.tls.is_none()
+        matches!(self.tls, Tls::Lent)
     }
 
     /// What TLS doesn't check.
@@ -277,11 +333,15 @@ impl Session {
         if let Some(keys) = self.take_early_keys() {
             return Some(NewKeys::ZeroRtt(Box::new(keys)));
         }
-        let change = self.tls.as_mut()?.write_hs(out)?;
+        let Tls::Here(tls) = &mut self.tls else {
+            return None;
+        };
+        let change = tls.write_hs(out)?;
+        let log = self.log.as_ref()?;
         let keys = match change {
             KeyChange::Handshake { .. } => {
                 self.has_handshake_keys = true;
-                self.log.take_handshake().and_then(|secrets| {
+                log.take_handshake().and_then(|secrets| {
                     let (local, remote) = self.directions(secrets)?;
                     let keys = LevelKeys::new(&local, &remote);
                     Some(NewKeys::Handshake(Box::new(keys)))
@@ -289,9 +349,9 @@ impl Session {
             }
             KeyChange::OneRtt { .. } => {
                 self.learn_alpn();
-                self.log.take_one_rtt().and_then(|secrets| {
+                log.take_one_rtt().and_then(|secrets| {
                     let (local, remote) = self.directions(secrets)?;
-                    let keys = OneRttKeys::new(local, &remote);
+                    let keys = OneRttKeys::new(local, remote);
                     Some(NewKeys::OneRtt(Box::new(keys)))
                 })
             }
@@ -302,8 +362,10 @@ impl Session {
 
     /// The keys of 0-RTT packets, once, when they may be used: rustls makes a secret for each session that is resumed.
     fn take_early_keys(&mut self) -> Option<LevelKeys> {
-        let tls = self.tls.as_ref()?;
-        let secret = self.log.take_early()?;
+        let Tls::Here(tls) = &self.tls else {
+            return None;
+        };
+        let secret = self.log.as_ref()?.take_early()?;
         tls.zero_rtt_keys()?;
         let secret = TrafficSecret::new(self.suite()?, self.version, secret);
         self.accepts_early_data = self.side.is_server();
@@ -313,7 +375,7 @@ impl Session {
     /// Whether the server takes, or has taken, early data; nothing is known while a step is lent out.
     #[must_use]
     pub(crate) fn is_early_data_accepted(&self) -> bool {
-        match self.tls.as_deref() {
+        match self.connection() {
             Some(Connection::Client(client)) => client.is_early_data_accepted(),
             Some(Connection::Server(_)) => self.accepts_early_data,
             None => false,
@@ -358,26 +420,34 @@ impl Session {
     /// Whether the handshake isn't complete yet.
     #[must_use]
     pub(crate) fn is_handshaking(&self) -> bool {
-        self.state().is_none_or(CommonState::is_handshaking)
+        match &self.tls {
+            Tls::Here(tls) => tls.is_handshaking(),
+            Tls::Lent => true,
+            Tls::Over(_) => false,
+        }
     }
 
     /// Whether an earlier session was resumed; known when the handshake is complete.
     #[must_use]
     pub(crate) fn is_resumed(&self) -> bool {
-        let kind = self.state().and_then(CommonState::handshake_kind);
-        kind == Some(HandshakeKind::Resumed)
+        match &self.tls {
+            Tls::Here(tls) => tls.handshake_kind() == Some(HandshakeKind::Resumed),
+            Tls::Lent => false,
+            Tls::Over(outcome) => outcome.is_resumed,
+        }
     }
 
-    /// Our own transport parameters, encoded.
+    /// Our own transport parameters, encoded; empty once the session is over.
     #[must_use]
     pub(crate) fn transport_parameters(&self) -> &[u8] {
         &self.parameters
     }
 
-    /// The peer's transport parameters, encoded; not to be relied on before the handshake is complete.
+    /// The peer's transport parameters, encoded, until the session is over; not to be relied on before the handshake is
+    /// complete.
     #[must_use]
     pub(crate) fn peer_transport_parameters(&self) -> Option<&[u8]> {
-        let parameters = self.tls.as_ref()?.quic_transport_parameters();
+        let parameters = self.connection()?.quic_transport_parameters();
         parameters.filter(|parameters| {
             self.remembered.as_deref() != Some(parameters) || !self.is_handshaking()
         })
@@ -386,13 +456,21 @@ impl Session {
     /// The application protocol chosen.
     #[must_use]
     pub(crate) fn alpn(&self) -> Option<&[u8]> {
-        self.state()?.alpn_protocol()
+        match &self.tls {
+            Tls::Here(tls) => tls.alpn_protocol(),
+            Tls::Lent => None,
+            Tls::Over(outcome) => outcome.alpn.as_deref(),
+        }
     }
 
     /// The cipher suite chosen.
     #[must_use]
     pub(crate) fn suite(&self) -> Option<CipherSuite> {
-        CipherSuite::from_rustls(self.state()?.negotiated_cipher_suite()?)
+        match &self.tls {
+            Tls::Here(tls) => CipherSuite::from_rustls(tls.negotiated_cipher_suite()?),
+            Tls::Lent => None,
+            Tls::Over(outcome) => Some(outcome.suite),
+        }
     }
 
     /// The name of the cipher suite chosen; empty while there is none.
@@ -404,10 +482,13 @@ impl Session {
     /// The name of the key exchange group chosen; empty while there is none.
     #[must_use]
     pub(crate) fn key_exchange_group(&self) -> &'static str {
-        let group = self
-            .state()
-            .and_then(CommonState::negotiated_key_exchange_group);
-        group.map_or("", |group| group.name().as_str().unwrap_or("unknown"))
+        match &self.tls {
+            Tls::Here(tls) => tls
+                .negotiated_key_exchange_group()
+                .map_or("", |group| group.name().as_str().unwrap_or("unknown")),
+            Tls::Lent => "",
+            Tls::Over(outcome) => outcome.group,
+        }
     }
 
     /// What has become of a client's encrypted ClientHello.
@@ -422,7 +503,10 @@ impl Session {
     /// The server name that the client asked for, on the server.
     #[must_use]
     pub(crate) fn server_name(&self) -> Option<&str> {
-        match self.tls.as_deref()? {
+        if let Tls::Over(outcome) = &self.tls {
+            return outcome.server_name.as_deref();
+        }
+        match self.connection()? {
             Connection::Server(server) => server.server_name(),
             Connection::Client(_) => None,
         }
@@ -433,7 +517,11 @@ impl Session {
     pub(crate) fn peer_certificates(
         &self,
     ) -> Option<&[rustls::pki_types::CertificateDer<'static>]> {
-        self.state()?.peer_certificates()
+        match &self.tls {
+            Tls::Here(tls) => tls.peer_certificates(),
+            Tls::Lent => None,
+            Tls::Over(outcome) => outcome.certificates.as_deref(),
+        }
     }
 
     /// Secret bytes that both ends derive in the same way, and nobody else (RFC 8446, 7.5).
@@ -443,15 +531,24 @@ impl Session {
         label: &[u8],
         context: Option<&[u8]>,
     ) -> Result<(), ApiError> {
-        let tls = self.tls.as_ref().filter(|_| !self.is_handshaking());
-        tls.ok_or(ApiError::HandshakeIncomplete)?
-            .export_keying_material(out, label, context)
-            .map(|_out| ())
-            .map_err(|_too_long| ApiError::TooLarge)
+        match &self.tls {
+            // rustls refuses what is empty.
+            Tls::Here(tls) if !tls.is_handshaking() && out.is_empty() => Ok(()),
+            Tls::Here(tls) if !tls.is_handshaking() => tls
+                .export_keying_material(out, label, context)
+                .map(|_out| ())
+                .map_err(|_too_long| ApiError::TooLarge),
+            Tls::Here(_) | Tls::Lent => Err(ApiError::HandshakeIncomplete),
+            Tls::Over(outcome) => outcome.exporter.export(out, label, context),
+        }
     }
 
-    fn state(&self) -> Option<&CommonState> {
-        self.tls.as_deref().map(|tls| &**tls)
+    fn connection(&self) -> Option<&Connection> {
+        if let Tls::Here(tls) = &self.tls {
+            Some(tls)
+        } else {
+            None
+        }
     }
 }
 

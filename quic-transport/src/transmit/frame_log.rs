@@ -70,6 +70,11 @@ impl FrameLog {
         }
     }
 
+    /// Gives back the room that isn't needed now.
+    pub(crate) fn rest(&mut self) {
+        self.frames.shrink_to_fit();
+    }
+
     /// Takes back the records from `index` on, of a packet that needs none.
     pub(super) fn truncate_to(&mut self, index: u64) {
         let kept = self.position(index);

@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use benches::Http3;
 use quic_common::Random;
 use quic_transport::{Connection, tls};
 use test_fixture::certificates::WALL_CLOCK;
 use test_fixture::ends::{ALPN, Client, NAME, Server, Settings};
 use test_fixture::network::{Chance, Link};
-use test_fixture::{Allocations, Bulk, Pair, SERVER, allocations};
+use test_fixture::{Allocations, Bulk, Http3, Pair, SERVER, allocations};
 
 /// Packets after which windows, rings and pools have their size.
 const WARM_UP: u64 = 10_000;

@@ -254,3 +254,68 @@ fn configurations_that_can_not_work_are_refused() {
         ApiError::Tls("the private key does not belong to the certificate")
     );
 }
+
+/// RFC 8446, 7.5: what a session that has ended exports is what rustls would have, with each suite's hash.
+#[test]
+fn what_is_known_outlives_the_session() {
+    let identity = self_signed(&PKCS_ED25519, &["example.com"]);
+    for suite in CipherSuite::ALL {
+        let client = identity.client().cipher_suites(&[suite]).unwrap();
+        let mut pair = Pair::new(&client, &identity.server());
+        pair.server.session.end();
+        assert!(pair.server.session.is_handshaking(), "too early to end");
+        pair.run().unwrap();
+        let mut export = |is_ended| {
+            let session = &mut pair.server.session;
+            if is_ended {
+                session.end();
+            }
+            let known = (
+                session.server_name().map(str::to_owned),
+                session.alpn().map(<[u8]>::to_vec),
+                (session.suite(), session.key_exchange_group()),
+                (session.is_resumed(), session.is_handshaking()),
+                session.peer_certificates().is_some(),
+            );
+            let mut secrets = Vec::new();
+            for (label, context) in [
+                (&b"one"[..], None),
+                (b"one", Some(&b"context"[..])),
+                (&[b'x'; 249], Some(b"")),
+            ] {
+                for length in [0, 1, 32, 100, 255 * 32] {
+                    let mut out = vec![0; length];
+                    session.export(&mut out, label, context).unwrap();
+                    secrets.push(out);
+                }
+            }
+            (known, secrets)
+        };
+        assert_eq!(export(false), export(true));
+        let session = &pair.server.session;
+        let mut long = vec![0; 255 * suite.secret_length()];
+        assert_eq!(session.export(&mut long, b"one", None), Ok(()));
+        long.push(0);
+        let refused = session.export(&mut long, b"one", None);
+        assert_eq!(refused, Err(ApiError::TooLarge));
+        let refused = session.export(&mut [0; 32], &[b'x'; 250], None);
+        assert_eq!(refused, Err(ApiError::TooLarge));
+    }
+}
+
+/// RFC 9001, 4.4 and 6: a server whose session has ended refuses every message.
+#[test]
+fn a_session_that_has_ended_takes_no_message() {
+    let identity = self_signed(&PKCS_ED25519, &["example.com"]);
+    let mut pair = Pair::new(&identity.client(), &identity.server());
+    pair.run().unwrap();
+    let session = &mut pair.server.session;
+    session.end();
+    assert!(session.write(&mut Vec::new()).is_none());
+    for message in [&[24, 0, 0, 1, 0][..], &[4], &[11, 0]] {
+        let error = session.read(Level::OneRtt, message).unwrap_err();
+        assert_eq!(error.code, TransportErrorCode::new(0x10a));
+    }
+    let error = session.read(Level::Handshake, &[20]).unwrap_err();
+    assert_eq!(error.code, TransportErrorCode::PROTOCOL_VIOLATION);
+}

@@ -1,4 +1,8 @@
 //! Requests of one byte over HTTP/3, as an application of both ends.
+#![expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "the events of the library are non-exhaustive"
+)]
 
 use std::time::Instant;
 
@@ -108,6 +112,14 @@ fn serve(session: &mut ServerSession, connection: &mut Connection, now: Instant)
 }
 
 impl Application for Http3 {
+    fn rest(&mut self) {
+        match &mut self.session {
+            Some(Session::Client(session)) => session.rest(),
+            Some(Session::Server(session)) => session.rest(),
+            None => {}
+        }
+    }
+
     fn process(&mut self, connection: &mut Connection, now: Instant) {
         let side = connection.side();
         let session = self.session.get_or_insert_with(|| Session::new(side));
