@@ -1,5 +1,5 @@
 //! What no stack on UDP can beat here: datagrams that are copied, sealed and sent in full batches, received joined, opened
-//! and copied, by AES-128-GCM of ring and with header protection. No streams, no recovery; the receiver says with a
+//! and copied, by AES-128-GCM and with header protection. No streams, no recovery; the receiver says with a
 //! datagram for each read how far it has come, so that the sender doesn't run away. What is lost counts as received.
 
 use std::{
@@ -9,10 +9,10 @@ use std::{
 
 use nix::sys::socket::{getsockopt, sockopt};
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
-use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey, quic};
 
 use crate::{
     Outcome,
+    aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey, quic},
     measure::{Meter, announce, say},
     number::count,
     peers::SOCKET_BUFFER,

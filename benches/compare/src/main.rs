@@ -27,12 +27,16 @@ use std::{
     time::SystemTime,
 };
 
+#[cfg(feature = "aws-lc-rs")]
+use aws_lc_rs::aead;
 use clap::{Parser, Subcommand};
 use quic_bin::certificate::Identity;
+#[cfg(not(feature = "aws-lc-rs"))]
+use ring::aead;
 
 use crate::{
     run::Run,
-    stack::Contestant,
+    stack::{Contestant, Stack},
     table::Row,
     work::{Job, Kind, Work},
 };
@@ -63,6 +67,10 @@ struct Arguments {
     /// src/peers/programs.rs.
     #[arg(long, env = "PEERS", value_name = "DIR")]
     peers: Option<PathBuf>,
+    /// This program built with `--no-default-features --features aws-lc-rs`: this stack and the bound with that library
+    /// beside them with ring.
+    #[arg(long, value_name = "PROGRAM")]
+    aws_lc_rs: Option<PathBuf>,
     /// Run in a network namespace whose loopback has this MTU (needs root, or unprivileged user namespaces).
     #[arg(long)]
     mtu: Option<u32>,
@@ -106,14 +114,20 @@ impl Arguments {
     }
 
     fn contestants(&self) -> Outcome<Vec<Contestant>> {
+        let other = self.aws_lc_rs.iter().flat_map(|program| {
+            let stacks = [Stack::Ours, Stack::Bound].into_iter();
+            stacks.map(|stack| Contestant::Rebuilt(stack, program.clone()))
+        });
+        let other = other.filter(|one| one.does(self.work));
         if self.stacks.is_empty() {
             let is_loopback = self.within_mtu.is_none();
-            return Contestant::usual(self.work, is_loopback, self.peers.as_deref());
+            let usual = Contestant::usual(self.work, is_loopback, self.peers.as_deref())?;
+            return Ok(usual.into_iter().chain(other).collect());
         }
         if let Some(unable) = self.stacks.iter().find(|one| !one.does(self.work)) {
             return Err(format!("{}: can't do that", unable.title()).into());
         }
-        Ok(self.stacks.clone())
+        Ok(self.stacks.iter().cloned().chain(other).collect())
     }
 }
 

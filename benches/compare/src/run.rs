@@ -34,7 +34,7 @@ pub(crate) struct Run<'a> {
 impl Run<'_> {
     /// What it takes.
     pub(crate) fn figures(&self) -> Outcome<Pair> {
-        self.both(|_| own_program(), Ok)
+        self.both(|_| self.program(), Ok)
     }
 
     /// The system calls of both ends, the handful of starting and ending among them; `None` where perf may not count them.
@@ -47,7 +47,7 @@ impl Run<'_> {
                     End::Client => client,
                     End::Server => server,
                 };
-                under_perf(file)
+                self.under_perf(file)
             },
             Ok,
         )?;
@@ -68,7 +68,7 @@ impl Run<'_> {
     pub(crate) fn negotiated(&self) -> Outcome<String> {
         let mut relay = None;
         self.both(
-            |_| own_program(),
+            |_| self.program(),
             |server| Ok(relay.insert(Relay::start(server)?).address()),
         )?;
         Ok(relay.ok_or("no relay")?.negotiated())
@@ -98,6 +98,19 @@ impl Run<'_> {
         })
     }
 
+    fn program(&self) -> Outcome<Command> {
+        Ok(Command::new(self.contestant.program()?))
+    }
+
+    fn under_perf(&self, file: &Path) -> Outcome<Command> {
+        let mut command = Command::new("perf");
+        command
+            .args(["stat", "-x", ",", "-e", "raw_syscalls:sys_enter", "-o"])
+            .arg(file)
+            .arg(self.contestant.program()?);
+        Ok(command)
+    }
+
     fn end(&self, mut program: Command, role: &str, cpu: &str) -> Command {
         program
             .args([role, &self.contestant.argument(), cpu])
@@ -111,19 +124,6 @@ impl Run<'_> {
 enum End {
     Client,
     Server,
-}
-
-fn own_program() -> Outcome<Command> {
-    Ok(Command::new(std::env::current_exe()?))
-}
-
-fn under_perf(file: &Path) -> Outcome<Command> {
-    let mut command = Command::new("perf");
-    command
-        .args(["stat", "-x", ",", "-e", "raw_syscalls:sys_enter", "-o"])
-        .arg(file)
-        .arg(std::env::current_exe()?);
-    Ok(command)
 }
 
 /// A server that doesn't outlive us.

@@ -1,6 +1,10 @@
 //! Who is compared.
 
-use std::{net::SocketAddr, path::Path, str::FromStr};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    str::FromStr,
+};
 
 use clap::ValueEnum;
 
@@ -149,6 +153,8 @@ impl Stack {
 #[derive(Clone, Debug)]
 pub(crate) enum Contestant {
     Built(Stack),
+    /// One of this program's, in this program as it was built with aws-lc-rs.
+    Rebuilt(Stack, PathBuf),
     Outside(Programs),
 }
 
@@ -175,27 +181,39 @@ impl Contestant {
 
     pub(crate) fn does(&self, work: Kind) -> bool {
         match self {
-            Self::Built(stack) => stack.does(work),
+            Self::Built(stack) | Self::Rebuilt(stack, _) => stack.does(work),
             Self::Outside(programs) => programs.does(work),
         }
     }
 
     /// Whether there is a handshake.
     pub(crate) const fn has_tls(&self) -> bool {
-        !matches!(self, Self::Built(Stack::Bound))
+        !matches!(
+            self,
+            Self::Built(Stack::Bound) | Self::Rebuilt(Stack::Bound, _)
+        )
     }
 
     pub(crate) fn title(&self) -> String {
         match self {
             Self::Built(stack) => stack.title().to_owned(),
+            Self::Rebuilt(stack, _) => format!("{}, aws-lc-rs", stack.title()),
             Self::Outside(programs) => programs.name(),
         }
+    }
+
+    /// The program that runs an end of it.
+    pub(crate) fn program(&self) -> Outcome<PathBuf> {
+        Ok(match self {
+            Self::Rebuilt(_, program) => program.clone(),
+            Self::Built(_) | Self::Outside(_) => std::env::current_exe()?,
+        })
     }
 
     /// What [`FromStr`] reads.
     pub(crate) fn argument(&self) -> String {
         match self {
-            Self::Built(stack) => stack
+            Self::Built(stack) | Self::Rebuilt(stack, _) => stack
                 .to_possible_value()
                 .map_or_else(String::new, |value| value.get_name().to_owned()),
             Self::Outside(programs) => programs.folder(),
@@ -204,7 +222,7 @@ impl Contestant {
 
     pub(crate) fn serve(&self, job: &Job) -> Outcome<()> {
         match self {
-            Self::Built(stack) => stack.serve(job),
+            Self::Built(stack) | Self::Rebuilt(stack, _) => stack.serve(job),
             Self::Outside(outside) => {
                 programs::serve(|port| Ok(outside.command("server", job, port)))
             }
@@ -213,7 +231,7 @@ impl Contestant {
 
     pub(crate) fn run(&self, job: &Job, address: SocketAddr) -> Outcome<()> {
         match self {
-            Self::Built(stack) => stack.run(job, address),
+            Self::Built(stack) | Self::Rebuilt(stack, _) => stack.run(job, address),
             Self::Outside(outside) => {
                 programs::run(&mut outside.command("client", job, address.port())).map(drop)
             }
