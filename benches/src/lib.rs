@@ -2,7 +2,6 @@
 //! memory.
 #![expect(
     clippy::unwrap_used,
-    clippy::panic,
     clippy::missing_panics_doc,
     clippy::wildcard_enum_match_arm,
     reason = "bench code: what goes wrong ends it; the events of the libraries are non-exhaustive"
