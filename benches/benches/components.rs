@@ -16,7 +16,7 @@ const PACKETS: u64 = 1000;
 /// Bytes of data in a packet.
 const DATA: usize = 1100;
 
-fn random() -> Random {
+const fn random() -> Random {
     Random::from_seed([1; 32])
 }
 
