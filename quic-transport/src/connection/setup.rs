@@ -83,10 +83,10 @@ impl Setup {
         }
     }
 
-    /// The handshake is confirmed: gives back what nobody asks for any more.
+    /// The handshake is confirmed: gives back what nobody asks for any more. Packets that waited for its end are still to be
+    /// taken.
     pub(super) fn end(&mut self) {
         self.token = Vec::new();
-        self.undecryptable = Vec::new();
         self.negotiation.settle();
     }
 }

@@ -50,11 +50,14 @@ impl Connection {
         if self.setup.undecryptable.is_empty() || !self.life.is_open() {
             return None;
         }
-        let index = self
-            .setup
-            .undecryptable
+        let kept = &mut self.setup.undecryptable;
+        let index = kept
             .iter()
             .position(|kept| self.keys.can_open(kept.level))?;
-        Some(self.setup.undecryptable.remove(index))
+        let packet = kept.remove(index);
+        if kept.is_empty() {
+            *kept = Vec::new();
+        }
+        Some(packet)
     }
 }
