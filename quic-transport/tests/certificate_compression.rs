@@ -26,6 +26,7 @@ fn certificate(padding: usize) -> Certificate {
     TestCa::new(Algorithm::Ed25519).certificate(&Leaf {
         names: &[NAME],
         padding,
+        is_compressible: true,
         ..Leaf::default()
     })
 }

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use quic_common::Random;
 use rcgen::{
     BasicConstraints, CertificateParams, CustomExtension, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, date_time_ymd,
@@ -50,6 +51,8 @@ pub struct Leaf<'a> {
     pub intermediates: usize,
     /// Bytes of an extension that nobody knows, to make it large.
     pub padding: usize,
+    /// Whether these bytes are all alike, so that a compressed certificate is small.
+    pub is_compressible: bool,
     /// Whether its time is over.
     pub expired: bool,
     /// Whether it is a client's.
@@ -184,7 +187,10 @@ fn server(leaf: &Leaf<'_>) -> CertificateParams {
         params.not_after = date_time_ymd(2000, 1, 1);
     }
     if leaf.padding > 0 {
-        let content = vec![0; leaf.padding];
+        let mut content = vec![0; leaf.padding];
+        if !leaf.is_compressible {
+            Random::from_seed([9; 32]).fill(&mut content);
+        }
         let extension = CustomExtension::from_oid_content(&[1, 3, 6, 1, 4, 1, 32473, 1], content);
         params.custom_extensions.push(extension);
     }
