@@ -1,19 +1,19 @@
 //! Errors of the system while both ends work: they are put in front of the real socket.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
+mod requests;
+
 use std::{
     net::SocketAddr,
     sync::mpsc::channel,
     thread,
-    time::{Duration, Instant, SystemTime},
+    time::{Instant, SystemTime},
 };
 
 use quic_bin::{
     certificate::Identity,
-    download::{Download, Timing},
+    download::Download,
     event_loop::{EventLoop, Output, Protocol, SocketId},
-    exchange::Exchange,
-    failure::Failure,
     post::Post,
     server::{ALPN, Shared},
     signals::Termination,
@@ -22,6 +22,8 @@ use quic_bin::{
 use quic_common::{BatchBuffer, BatchHead};
 use quic_transport::tls;
 use quic_udp::{Datagrams, Fault, IcmpError, IcmpKind, Socket};
+
+use requests::Get;
 
 /// What sending may meet, whatever is sent. (A datagram that is too large is refused for itself.)
 const FAULTS: [Fault; 4] = [
@@ -76,54 +78,12 @@ impl<P: Protocol> Protocol for Faulty<P> {
     }
 }
 
-#[derive(Default)]
-struct Get {
-    received: usize,
-}
-
+/// Bytes that are asked for.
 const LENGTH: usize = 3_000_000;
-
-impl Exchange for Get {
-    fn method(&self) -> &'static str {
-        "GET"
-    }
-
-    fn authority(&self) -> &'static str {
-        "localhost"
-    }
-
-    fn path(&self) -> &'static str {
-        "/3000000"
-    }
-
-    fn on_response(&mut self, status: u16, _: Option<u64>) {
-        assert_eq!(status, 200);
-    }
-
-    fn on_body(&mut self, data: &[u8], _: Instant) -> Result<(), Failure> {
-        self.received += data.len();
-        Ok(())
-    }
-
-    fn on_end(&mut self) -> Result<(), Failure> {
-        assert_eq!(self.received, LENGTH);
-        Ok(())
-    }
-
-    fn name(&self) -> String {
-        String::new()
-    }
-}
 
 fn client(address: SocketAddr, pin: [u8; 32]) -> Download<Get> {
     let tls = tls::ClientConfig::with_pin(pin, &[ALPN]).unwrap();
-    let time = Duration::from_secs(30);
-    let timing = Timing {
-        handshake: time,
-        silence: time,
-    };
-    let end = Termination::default();
-    Download::new(address, "127.0.0.1", &tls, timing, end, [Get::default()]).unwrap()
+    requests::download((address, "127.0.0.1"), &tls, LENGTH)
 }
 
 /// Downloads from a server; both meet faults. Returns how many they met.

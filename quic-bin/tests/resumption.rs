@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "test code")]
 
 mod programs;
+mod requests;
 
 use std::{
     fs,
@@ -9,15 +10,7 @@ use std::{
 };
 
 use programs::{Directory, Outcome, Server};
-use quic_bin::{
-    certificate::Fingerprint,
-    download::{Download, Timing},
-    event_loop::EventLoop,
-    exchange::Exchange,
-    failure::Failure,
-    server::ALPN,
-    signals::Termination,
-};
+use quic_bin::{certificate::Fingerprint, event_loop::EventLoop, server::ALPN};
 use quic_transport::tls;
 use quic_udp::Socket;
 
@@ -88,48 +81,9 @@ fn requests_that_came_too_early_are_made_again() {
     assert_eq!(outcome.stderr, "session resumed, early data accepted\n");
 }
 
-/// A request whose answer doesn't matter.
-struct Get;
-
-impl Exchange for Get {
-    fn method(&self) -> &'static str {
-        "GET"
-    }
-
-    fn authority(&self) -> &'static str {
-        "localhost"
-    }
-
-    fn path(&self) -> &'static str {
-        "/1"
-    }
-
-    fn on_response(&mut self, status: u16, _: Option<u64>) {
-        assert_eq!(status, 200);
-    }
-
-    fn on_body(&mut self, _: &[u8], _: Instant) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn on_end(&mut self) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    fn name(&self) -> String {
-        String::new()
-    }
-}
-
 /// Makes a request; whether a session of an earlier one was resumed for it.
 fn resumes(server: &Server, tls: &tls::ClientConfig) -> bool {
-    let time = Duration::from_secs(30);
-    let timing = Timing {
-        handshake: time,
-        silence: time,
-    };
-    let end = Termination::default();
-    let mut download = Download::new(server.address, "localhost", tls, timing, end, [Get]).unwrap();
+    let mut download = requests::download((server.address, "localhost"), tls, 1);
     let mut events = EventLoop::new().unwrap();
     let socket = Socket::bind_for(server.address).unwrap();
     events.add(socket).unwrap();
