@@ -14,6 +14,7 @@ use quic_udp::Socket;
 
 use crate::{
     certificate::load_certificates,
+    chunks::Chunks,
     cli::{self, Trust, Upload},
     datagrams,
     download::Download,
@@ -359,7 +360,7 @@ fn fetch(
 fn open_upload(upload: &Upload) -> Result<(Body, u64), Failure> {
     match upload {
         Upload::Bytes(text) => Ok((
-            Body::Text(text.clone().into_bytes()),
+            Body::Text(text.clone().into()),
             u64::try_from(text.len()).unwrap_or_default(),
         )),
         Upload::File(path) => {
@@ -370,7 +371,7 @@ fn open_upload(upload: &Upload) -> Result<(Body, u64), Failure> {
             }
             let file = File::open(path).map_err(fail)?;
             let metadata = file.metadata().map_err(fail)?;
-            let body = Body::File(FileBody::new(file, metadata.len()));
+            let body = Body::File(FileBody::new(file, metadata.len(), &Chunks::default()));
             Ok((body, metadata.len()))
         }
     }

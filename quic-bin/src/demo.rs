@@ -148,8 +148,8 @@ fn progress(size: u64) -> Progress<io::Stderr> {
 
 fn start_server(identity: Identity) -> Result<Background, Failure> {
     let site = Site {
-        root: None,
         test_resources: true,
+        ..Site::default()
     };
     let termination = Termination::default();
     let shared = Shared::new(identity, site, termination.clone())?;

@@ -3,9 +3,14 @@
 //! What the system has in memory is read at once. The rest is asked for: a [`FileRead`] goes to a thread that may wait and
 //! comes back with its bytes, and from then on the next chunk is read while one is being sent.
 
-use std::{fs::File, io::Read as _};
+use std::{fs::File, io, io::Read as _};
 
-use crate::limits::FILE_CHUNK;
+use quic_transport::Bytes;
+
+use crate::{
+    chunks::Chunks,
+    limits::{FILE_CHUNK, FIRST_FILE_CHUNK},
+};
 
 /// The body can't be completed: the file shrank, or the disk failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +33,8 @@ pub enum Written {
 pub struct FileBody {
     /// Bytes that are in no chunk yet.
     left: u64,
-    chunk: Vec<u8>,
-    /// How much of the chunk has been handed out.
-    used: usize,
+    /// What hasn't been handed out of the current chunk.
+    chunk: Bytes,
     /// The file, and the chunk behind the current one; `None` while someone else has it.
     next: Option<FileRead>,
     /// The system has not had it in memory, so chunks are asked for ahead of time.
@@ -41,40 +45,42 @@ pub struct FileBody {
 #[derive(Debug)]
 pub struct FileRead {
     file: File,
-    chunk: Vec<u8>,
-    is_done: bool,
+    chunks: Chunks,
+    /// Bytes to be read.
+    wanted: usize,
+    /// What was read, once it has been. Empty says that there is nothing, whatever the reason.
+    chunk: Option<Bytes>,
 }
 
 impl FileBody {
-    /// The first `length` bytes of a file.
+    /// The first `length` bytes of a file, read into room of `chunks`.
     #[must_use]
-    pub const fn new(file: File, length: u64) -> Self {
+    pub fn new(file: File, length: u64, chunks: &Chunks) -> Self {
+        let mut next = FileRead {
+            file,
+            chunks: chunks.clone(),
+            wanted: 0,
+            chunk: None,
+        };
+        next.want(FIRST_FILE_CHUNK, length);
         Self {
             left: length,
-            chunk: Vec::new(),
-            used: 0,
-            next: Some(FileRead {
-                file,
-                chunk: Vec::new(),
-                is_done: false,
-            }),
+            chunk: Bytes::new(),
+            next: Some(next),
             is_cold: false,
         }
     }
 
-    /// Hands out what comes next, until `accept` takes less than it was given.
+    /// Hands out what comes next, until `accept` leaves something of it.
     ///
     /// # Errors
     ///
     /// When the body can't be completed.
-    pub fn write(&mut self, mut accept: impl FnMut(&[u8]) -> usize) -> Result<Written, Incomplete> {
+    pub fn write(&mut self, mut accept: impl FnMut(&mut Bytes)) -> Result<Written, Incomplete> {
         loop {
-            let rest = self.chunk.get(self.used..).unwrap_or_default();
-            if !rest.is_empty() {
-                let offered = rest.len();
-                let taken = accept(rest).min(offered);
-                self.used += taken;
-                if taken < offered {
+            if !self.chunk.is_empty() {
+                accept(&mut self.chunk);
+                if !self.chunk.is_empty() {
                     return Ok(Written::Full);
                 }
             } else if self.left == 0 {
@@ -88,9 +94,7 @@ impl FileBody {
     /// A chunk that somebody has to read, and bring back to [`FileBody::on_read`].
     pub fn take_read(&mut self) -> Option<FileRead> {
         let is_wanted = self.is_cold && self.left > 0;
-        let mut read = self.next.take_if(|read| is_wanted && !read.is_done)?;
-        read.prepare(self.left);
-        Some(read)
+        self.next.take_if(|read| is_wanted && read.chunk.is_none())
     }
 
     /// A chunk has been read.
@@ -103,64 +107,67 @@ impl FileBody {
         let Some(read) = &mut self.next else {
             return Ok(false);
         };
-        if !read.is_done && !self.is_cold {
-            read.prepare(self.left);
+        if read.chunk.is_none() && !self.is_cold {
             read.read_what_is_in_memory();
         }
-        if !read.is_done {
+        let Some(chunk) = read.chunk.take() else {
             self.is_cold = true;
             return Ok(false);
-        }
-        if read.chunk.is_empty() {
+        };
+        if chunk.is_empty() {
             return Err(Incomplete);
         }
-        std::mem::swap(&mut self.chunk, &mut read.chunk);
-        read.is_done = false;
-        self.used = 0;
-        self.left -= u64::try_from(self.chunk.len()).unwrap_or_default();
+        self.left -= u64::try_from(chunk.len()).unwrap_or_default();
+        read.want(chunk.len().saturating_mul(2), self.left);
+        self.chunk = chunk;
         Ok(true)
     }
 }
 
 impl FileRead {
-    /// Makes room for what is to be read.
-    fn prepare(&mut self, left: u64) {
-        let wanted = usize::try_from(left).unwrap_or(FILE_CHUNK).min(FILE_CHUNK);
-        self.chunk.resize(wanted, 0);
-        self.is_done = false;
+    /// The next one has `size` bytes, within what is allowed and `left`.
+    fn want(&mut self, size: usize, left: u64) {
+        let left = usize::try_from(left).unwrap_or(FILE_CHUNK);
+        self.wanted = size.clamp(FIRST_FILE_CHUNK, FILE_CHUNK).min(left);
     }
 
-    /// Reads, and waits for the disk. An empty chunk says that there is nothing, whatever the reason.
+    /// Reads, and waits for the disk.
     pub fn read(&mut self) {
-        let length = self.file.read(&mut self.chunk).unwrap_or_default();
-        self.chunk.truncate(length);
-        self.is_done = true;
+        let read = self.fill(|mut file, room| file.read(room));
+        self.chunk = Some(read.unwrap_or_default());
     }
 
     /// Reads only if there is no waiting.
-    #[cfg(target_os = "linux")]
     fn read_what_is_in_memory(&mut self) {
-        use std::io::IoSliceMut;
-
-        use rustix::io::{ReadWriteFlags, preadv2};
-
-        let mut slices = [IoSliceMut::new(&mut self.chunk)];
-        // Minus one: from the file's own position, which moves on.
-        let read = preadv2(&self.file, &mut slices, u64::MAX, ReadWriteFlags::NOWAIT);
-        if let Ok(length) = read {
-            self.chunk.truncate(length);
-            self.is_done = true;
-        }
+        self.chunk = self.fill(read_without_waiting).ok();
     }
 
-    /// Nothing is known about what there is in memory.
-    #[cfg(not(target_os = "linux"))]
-    #[expect(
-        clippy::unused_self,
-        clippy::needless_pass_by_ref_mut,
-        reason = "has work elsewhere"
-    )]
-    const fn read_what_is_in_memory(&mut self) {}
+    fn fill(&self, read: impl FnOnce(&File, &mut [u8]) -> io::Result<usize>) -> io::Result<Bytes> {
+        self.chunks.fill(self.wanted, |room| read(&self.file, room))
+    }
+}
+
+/// Fails if what comes next isn't in memory.
+#[cfg(target_os = "linux")]
+fn read_without_waiting(file: &File, room: &mut [u8]) -> io::Result<usize> {
+    use std::io::IoSliceMut;
+
+    use rustix::io::{ReadWriteFlags, preadv2};
+
+    // Minus one: from the file's own position, which moves on.
+    let mut slices = [IoSliceMut::new(room)];
+    Ok(preadv2(
+        file,
+        &mut slices,
+        u64::MAX,
+        ReadWriteFlags::NOWAIT,
+    )?)
+}
+
+/// Nothing is known about what there is in memory.
+#[cfg(not(target_os = "linux"))]
+fn read_without_waiting(_: &File, _: &mut [u8]) -> io::Result<usize> {
+    Err(io::ErrorKind::WouldBlock.into())
 }
 
 #[cfg(test)]
@@ -170,13 +177,23 @@ mod tests {
         io::{Seek as _, SeekFrom, Write as _},
     };
 
-    use super::{FILE_CHUNK, FileBody, Incomplete, Written};
+    use quic_transport::Bytes;
+
+    use super::{Chunks, FILE_CHUNK, FIRST_FILE_CHUNK, FileBody, Incomplete, Written};
 
     fn file(content: &[u8]) -> File {
         let mut file = tempfile();
         file.write_all(content).unwrap();
         file.seek(SeekFrom::Start(0)).unwrap();
         file
+    }
+
+    fn body(content: &[u8], length: usize) -> FileBody {
+        FileBody::new(
+            file(content),
+            length.try_into().unwrap(),
+            &Chunks::default(),
+        )
     }
 
     /// A file without a name.
@@ -205,9 +222,8 @@ mod tests {
             let mut room = step;
             let written = body.write(|piece| {
                 let taken = piece.len().min(room);
-                out.extend_from_slice(&piece[..taken]);
+                out.extend_from_slice(&piece.split_to(taken));
                 room -= taken;
-                taken
             });
             match written {
                 Ok(Written::All) => return (Ok(out), reads),
@@ -223,42 +239,67 @@ mod tests {
         }
     }
 
+    /// How many reads a file takes: each twice as long as the one before, from and up to a limit.
+    fn reads_of(length: usize) -> usize {
+        let sizes = std::iter::successors(Some(FIRST_FILE_CHUNK), |size| {
+            Some((2 * size).min(FILE_CHUNK))
+        });
+        sizes
+            .scan(length, |left, size| {
+                let is_left = *left > 0;
+                *left = left.saturating_sub(size);
+                is_left.then_some(())
+            })
+            .count()
+    }
+
     #[test]
     fn what_is_in_memory_and_what_is_not_both_come_whole() {
         for length in [0, 1, FILE_CHUNK, FILE_CHUNK + 1, 5 * FILE_CHUNK / 2] {
             let content = content(length);
             for step in [1000, FILE_CHUNK, usize::MAX] {
                 for is_cold in [false, true] {
-                    let mut body = FileBody::new(file(&content), length.try_into().unwrap());
+                    let mut body = body(&content, length);
                     body.is_cold = is_cold;
                     let (all, reads) = write_all(body, step);
                     assert!(all.unwrap() == content);
                     if is_cold {
-                        assert_eq!(reads, length.div_ceil(FILE_CHUNK));
+                        assert_eq!(reads, reads_of(length));
                     }
                 }
             }
         }
     }
 
+    fn take_one(piece: &mut Bytes) {
+        drop(piece.split_to(1));
+    }
+
+    #[test]
+    fn a_body_that_nobody_takes_holds_little() {
+        let mut body = body(&content(3 * FILE_CHUNK), 3 * FILE_CHUNK);
+        assert_eq!(body.write(take_one), Ok(Written::Full));
+        assert_eq!(body.chunk.len(), FIRST_FILE_CHUNK - 1);
+    }
+
     #[test]
     fn a_cold_file_is_read_while_its_last_chunk_is_sent() {
         let length = 3 * FILE_CHUNK;
-        let mut body = FileBody::new(file(&content(length)), length.try_into().unwrap());
+        let mut body = body(&content(length), length);
         body.is_cold = true;
-        assert_eq!(body.write(|_| 0), Ok(Written::Unread));
+        assert_eq!(body.write(|_| ()), Ok(Written::Unread));
         let mut read = body.take_read().unwrap();
-        assert_eq!(body.write(|_| 0), Ok(Written::Unread), "it is away");
+        assert_eq!(body.write(|_| ()), Ok(Written::Unread), "it is away");
         read.read();
         body.on_read(read);
-        assert_eq!(body.write(|_| 1), Ok(Written::Full));
+        assert_eq!(body.write(take_one), Ok(Written::Full));
         assert!(body.take_read().is_some());
     }
 
     #[test]
     fn a_file_that_shrank_is_incomplete() {
         for is_cold in [false, true] {
-            let mut body = FileBody::new(file(&content(1000)), 2000);
+            let mut body = body(&content(1000), 2000);
             body.is_cold = is_cold;
             assert_eq!(write_all(body, usize::MAX).0, Err(Incomplete));
         }

@@ -27,6 +27,7 @@ pub mod random;
 pub mod signals;
 pub mod secrets;
 pub mod pipe;
+pub mod chunks;
 pub mod file_body;
 pub mod reader;
 pub mod site;

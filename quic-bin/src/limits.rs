@@ -36,8 +36,14 @@ pub const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 /// Pieces of a body, of up to 16 KiB each, that wait for standard output to take them.
 pub const PIPE_PIECES: usize = 64;
 
-/// Bytes read from a file at a time.
+/// Bytes read from a file at a time, once as many have been sent.
 pub const FILE_CHUNK: usize = 256 << 10;
+
+/// Bytes read from a file at first, so that a body that nobody takes holds little.
+pub const FIRST_FILE_CHUNK: usize = 16 << 10;
+
+/// Room for pieces of files that is kept for the next ones, in pieces of [`FILE_CHUNK`].
+pub const SPARE_CHUNKS: usize = 32;
 
 /// The largest datagram between programs of one machine: what UDP over IPv4 takes.
 pub const MAX_LOOPBACK_DATAGRAM: u16 = 65_507;

@@ -29,6 +29,7 @@ pub fn run(arguments: &cli::Server) -> Result<(), Failure> {
     let site = Site {
         root: arguments.dir.as_deref().map(Root::new).transpose()?,
         test_resources: arguments.test_resources,
+        ..Site::default()
     };
     let identity = match arguments.identity_files() {
         Some((certificate, key)) => Identity::load(certificate, key)?,

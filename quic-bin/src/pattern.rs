@@ -2,7 +2,9 @@
 //!
 //! The body is a sequence of blocks; each begins with its own number, and the rest is one fixed table of random bytes.
 //! A block's size is prime, so no power of two and no packet size is a multiple of it, and data that was shifted,
-//! reordered or repeated shows up. Both ends cost a copy or a comparison with memory that stays in the cache.
+//! reordered or repeated shows up. The table is lent to whoever sends it, and comparing costs no memory beyond the cache.
+
+use quic_transport::Bytes;
 
 /// Bytes of a block, a prime.
 const BLOCK: usize = 16_381;
@@ -91,7 +93,7 @@ pub fn fill(offset: u64, out: &mut [u8]) {
 
 /// A body that is being generated.
 ///
-/// `accept` is given what comes next and returns how much of it was taken; fewer means that no more is wanted now.
+/// `accept` is given what comes next, and takes off its front what is wanted now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
     offset: u64,
@@ -117,16 +119,26 @@ impl Source {
         self.remaining() == 0
     }
 
-    /// Hands out what comes next, until `accept` takes less than it was given or the body ends.
-    pub fn write(&mut self, mut accept: impl FnMut(&[u8]) -> usize) {
-        let length = usize::try_from(self.remaining()).unwrap_or(usize::MAX);
-        let mut taken = 0_u64;
-        pieces(self.offset, length, |piece| {
-            let count = accept(piece).min(piece.len());
-            taken += u64::try_from(count).unwrap_or(0);
-            count == piece.len()
-        });
-        self.offset = self.offset.saturating_add(taken);
+    /// Hands out what comes next, until `accept` leaves something of it or the body ends.
+    pub fn write(&mut self, mut accept: impl FnMut(&mut Bytes)) {
+        while !self.is_done() {
+            let mut piece = match place(self.offset) {
+                Place::Number { bytes, skip } => {
+                    Bytes::copy_from_slice(bytes.get(skip..).unwrap_or_default())
+                }
+                Place::Table(rest) => Bytes::from_static(rest),
+            };
+            piece.truncate(usize::try_from(self.remaining()).unwrap_or(usize::MAX));
+            let offered = piece.len();
+            accept(&mut piece);
+            let taken = offered - piece.len().min(offered);
+            self.offset = self
+                .offset
+                .saturating_add(u64::try_from(taken).unwrap_or(0));
+            if !piece.is_empty() {
+                return;
+            }
+        }
     }
 }
 
@@ -213,9 +225,8 @@ mod tests {
             let mut left = room;
             source.write(|piece| {
                 let count = piece.len().min(left);
-                got.extend_from_slice(&piece[..count]);
+                got.extend_from_slice(&piece.split_to(count));
                 left -= count;
-                count
             });
         }
         assert_eq!(got, body(0, 100_000));

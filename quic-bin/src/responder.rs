@@ -155,7 +155,10 @@ impl Responder {
             return;
         };
         let session = &mut self.session;
-        match body.write(|piece| session.send_body(connection, id, piece).unwrap_or_default()) {
+        match body.write(|piece| {
+            // What isn't taken stays.
+            let _ = session.send_body_bytes(connection, id, piece);
+        }) {
             Ok(Written::Full | Written::Unread) => {
                 if let Some(read) = body.take_read() {
                     self.requests.ask(id, read);

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use quic_http3::{ApiError, ClientEvent, ClientSession, Code, Field, Fields};
-use quic_transport::{Connection, StreamEvent, StreamId};
+use quic_transport::{Bytes, Connection, StreamEvent, StreamId};
 
 use crate::{alpn::Alpn, hq};
 
@@ -94,11 +94,11 @@ impl Session {
         }
     }
 
-    /// Sends bytes of a request's body, and returns how many were taken.
-    pub fn send_body(&mut self, connection: &mut Connection, id: StreamId, data: &[u8]) -> usize {
-        match self {
-            Self::Http3(session) => session.send_body(connection, id, data).unwrap_or_default(),
-            Self::Hq(_) => 0,
+    /// Takes bytes of a request's body off the front of `data`, as many as can be sent. HTTP/0.9 has no such bodies.
+    pub fn send_body(&mut self, connection: &mut Connection, id: StreamId, data: &mut Bytes) {
+        if let Self::Http3(session) = self {
+            // What isn't taken stays.
+            let _ = session.send_body_bytes(connection, id, data);
         }
     }
 

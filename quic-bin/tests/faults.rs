@@ -91,8 +91,8 @@ fn download() -> (usize, usize) {
     let identity = Identity::self_signed(&["127.0.0.1".to_owned()], SystemTime::now()).unwrap();
     let pin = identity.fingerprint().unwrap().0;
     let site = Site {
-        root: None,
         test_resources: true,
+        ..Site::default()
     };
     let termination = Termination::default();
     let shared = Shared::new(identity, site, termination.clone()).unwrap();

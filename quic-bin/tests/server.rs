@@ -360,7 +360,7 @@ fn threads_pass_on_what_is_for_others() {
     directory.write("file", [7; 10_000]);
     let site = Site {
         root: Some(Root::new(directory.path()).unwrap()),
-        test_resources: false,
+        ..Site::default()
     };
     let termination = Termination::default();
     let shared = Shared::new(identity, site, termination.clone()).unwrap();

@@ -124,7 +124,10 @@ impl Responder {
         let Some(Exchange::Sending(body)) = self.exchanges.get_mut(&id) else {
             return;
         };
-        match body.write(|piece| connection.stream_send(id, piece).unwrap_or_default()) {
+        match body.write(|piece| {
+            // What isn't taken stays.
+            let _ = connection.stream_send_bytes(id, piece);
+        }) {
             Ok(Written::Full | Written::Unread) => {
                 if let Some(read) = body.take_read() {
                     self.requests.ask(id, read);
