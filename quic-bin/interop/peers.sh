@@ -109,6 +109,20 @@ peer msquic "hq-interop"
 plain msquic server handshake transfer multiplexing key-update v2 rebinding migration client-hello
 plain msquic client handshake transfer multiplexing retry
 
+peer neqo "hq-interop h3" "--alpn"
+plain neqo server handshake transfer multiplexing key-update ecn resumption zero-rtt rebinding migration client-hello
+with neqo server http3 "--qns-test http3"
+with neqo server retry --retry
+with neqo server chacha20 "--qns-test chacha20"
+with neqo server v2 "--qns-test v2"
+with neqo server compatible "--qns-test v2"
+plain neqo client handshake transfer multiplexing http3 retry ecn client-hello
+with neqo client chacha20 "--qns-test chacha20"
+with neqo client key-update "--qns-test keyupdate"
+with neqo client resumption "--qns-test resumption"
+with neqo client zero-rtt "--qns-test zerortt"
+with neqo client compatible "--qns-test v2"
+
 peer curl_cffi "h3"
 plain curl_cffi client handshake transfer multiplexing http3 retry
 with curl_cffi client client-hello "--impersonate chrome"
