@@ -18,6 +18,7 @@ use crate::{
     cli::{self, Trust, Upload},
     datagrams,
     download::Download,
+    ech,
     event_loop::EventLoop,
     exchange::Exchange,
     failure::Failure,
@@ -192,6 +193,8 @@ struct Ways<'w> {
 /// A connection that was made and is over.
 struct Visit {
     address: SocketAddr,
+    /// The settings that it was made with: the server may have replaced a part of what was given.
+    tls: tls::ClientConfig,
     finished: Vec<Fetch>,
     is_resumed: bool,
     is_early_data_accepted: bool,
@@ -223,7 +226,7 @@ fn fetch_all(
             addresses: &[visit.address],
             ..*ways
         };
-        let again = try_each(arguments, tls, &known, rest)?;
+        let again = try_each(arguments, &visit.tls, &known, rest)?;
         // Nobody to tell is no reason to stop.
         drop(writeln!(io::stderr(), "{}", again.resumption(arguments)));
         visit.finished.extend(again.finished);
@@ -238,61 +241,41 @@ fn try_each(
     ways: &Ways<'_>,
     mut fetches: Vec<Fetch>,
 ) -> Result<Visit, Failure> {
-    let Ways {
-        server,
-        addresses,
-        termination,
-        ..
-    } = *ways;
     let qlog = QlogFiles::new(arguments.qlog_dir.as_deref())?;
     let deadline = Instant::now() + arguments.timeout;
-    let mut last = Failure::new(format!("{}: the name has no address", server.host()));
-    for (address, left) in addresses.iter().zip((1..=addresses.len()).rev()) {
+    let mut tls = tls.clone();
+    let mut has_renewed = false;
+    let mut left = ways.addresses.to_vec();
+    left.reverse();
+    let mut last = Failure::new(format!("{}: the name has no address", ways.server.host()));
+    while let Some(address) = left.pop() {
         let remaining = deadline.saturating_duration_since(Instant::now());
-        let share = remaining / u32::try_from(left).unwrap_or(u32::MAX);
-        let mut config = arguments.extensions.apply(Config {
-            split_client_hello: arguments.split_client_hello,
-            versions: arguments.quic_versions,
-            first_version: arguments.first_version,
-            handshake_timeout: share.max(SHORTEST_WAIT),
-            idle_timeout: arguments.timeout,
-            keep_alive: arguments.keep_alive(),
-            early_data: arguments.zero_rtt,
-            ..Config::default()
-        });
-        if arguments.datagrams.is_some() {
-            config.datagrams = datagrams::settings();
-        }
-        let mut download = Download::with_config(
-            *address,
-            server.host(),
-            tls,
-            config,
-            termination.clone(),
-            fetches,
-        )?
-        .speaking(arguments.alpn)
-        .roaming(arguments.roaming());
-        if let Some(count) = arguments.datagrams {
-            download = download.sending_datagrams(count);
-        }
-        if arguments.key_update {
-            download = download.updating_keys();
-        }
+        let share = remaining / u32::try_from(left.len() + 1).unwrap_or(u32::MAX);
+        let mut download = prepare(arguments, &tls, ways, address, share, fetches)?;
         if let Some(qlog) = &qlog {
             download = download.logged(qlog);
         }
-        let result = drive(*address, &mut download, ways);
+        let result = drive(address, &mut download, ways);
         tell(&download.notes());
-        if result.is_ok() || download.has_connected() || termination.is_requested() {
+        let connection = download.connection();
+        if result.is_ok() || download.has_connected() || ways.termination.is_requested() {
             result?;
-            let connection = download.connection();
             return Ok(Visit {
-                address: *address,
+                address,
+                tls,
                 is_resumed: connection.is_resumed(),
                 is_early_data_accepted: connection.is_early_data_accepted(),
                 finished: download.into_finished(),
             });
+        }
+        // Who offers another one again and again is not to be followed.
+        if !has_renewed && let Some(renewed) = ech::renewed(&tls, &connection.ech_status()) {
+            tell(&[format!(
+                "{address}: the ECH configuration is no longer known there; connecting again with the one offered instead"
+            )]);
+            tls = renewed;
+            has_renewed = true;
+            left.push(address);
         }
         fetches = download.into_waiting().into();
         if let Err(failure) = result {
@@ -300,6 +283,42 @@ fn try_each(
         }
     }
     Err(last)
+}
+
+/// A connection to `address` that takes no longer than `share` to be made.
+fn prepare(
+    arguments: &cli::Client,
+    tls: &tls::ClientConfig,
+    ways: &Ways<'_>,
+    address: SocketAddr,
+    share: Duration,
+    fetches: Vec<Fetch>,
+) -> Result<Download<Fetch>, Failure> {
+    let mut config = arguments.extensions.apply(Config {
+        split_client_hello: arguments.split_client_hello,
+        versions: arguments.quic_versions,
+        first_version: arguments.first_version,
+        handshake_timeout: share.max(SHORTEST_WAIT),
+        idle_timeout: arguments.timeout,
+        keep_alive: arguments.keep_alive(),
+        early_data: arguments.zero_rtt,
+        ..Config::default()
+    });
+    if arguments.datagrams.is_some() {
+        config.datagrams = datagrams::settings();
+    }
+    let host = ways.server.host();
+    let termination = ways.termination.clone();
+    let mut download = Download::with_config(address, host, tls, config, termination, fetches)?
+        .speaking(arguments.alpn)
+        .roaming(arguments.roaming());
+    if let Some(count) = arguments.datagrams {
+        download = download.sending_datagrams(count);
+    }
+    if arguments.key_update {
+        download = download.updating_keys();
+    }
+    Ok(download)
 }
 
 /// What has become of paths and datagrams goes where it doesn't mix with bodies.

@@ -58,6 +58,20 @@ fn read(list: &str) -> Result<EchConfigListBytes<'static>, Failure> {
     })
 }
 
+/// The settings to connect with again when a server has replaced the configuration (RFC 9849, 6.1.6).
+///
+/// `status` tells so only after the server has proved to be who may say that; but who checks no certificate is not to
+/// believe anyone. A server that offers none is not connected to in the clear either: whoever asked for encryption is told.
+#[must_use]
+pub fn renewed(tls: &ClientConfig, status: &EchStatus) -> Option<ClientConfig> {
+    match status {
+        EchStatus::Rejected { retry_configs } if !tls.is_insecure() => {
+            tls.clone().ech(retry_configs).ok()
+        }
+        _ => None,
+    }
+}
+
 /// What a server offers in place of the configuration that it doesn't know, for a person; empty when it offers nothing.
 #[derive(Clone, Debug)]
 pub struct Offer(pub EchStatus);
@@ -66,10 +80,10 @@ impl fmt::Display for Offer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             EchStatus::Rejected { retry_configs } if retry_configs.is_empty() => {
-                f.write_str("; it has given encryption up, so do without --ech")
+                f.write_str("; the server has given ECH up, so do without --ech")
             }
             EchStatus::Rejected { retry_configs } => {
-                write!(f, "; it offers --ech {}", base64(retry_configs))
+                write!(f, "; the server offers --ech {}", base64(retry_configs))
             }
             _ => Ok(()),
         }
@@ -95,8 +109,8 @@ fn base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ech, Offer, base64, read};
-    use quic_transport::tls::EchStatus;
+    use super::{Ech, Offer, base64, read, renewed};
+    use quic_transport::tls::{ClientConfig, EchStatus};
 
     #[test]
     fn a_list_is_read_as_it_is_written() {
@@ -108,6 +122,45 @@ mod tests {
         assert!(read("!").is_err());
     }
 
+    /// An ECHConfigList with one configuration: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256 with AES-128-GCM, and a name.
+    fn list() -> Vec<u8> {
+        let mut contents = vec![7, 0, 0x20, 0, 32, 9];
+        contents.extend([0; 31]);
+        contents.extend([0, 4, 0, 1, 0, 1, 0, 1, b'p', 0, 0]);
+        let length = u8::try_from(contents.len()).unwrap();
+        let mut list = vec![0, length + 4, 0xfe, 0x0d, 0, length];
+        list.extend(contents);
+        list
+    }
+
+    /// RFC 9849, 6.1.6.
+    #[test]
+    fn a_replaced_configuration_is_used_if_it_can_be_and_comes_from_whom_it_should() {
+        let rejected = |configs: &[u8]| EchStatus::Rejected {
+            retry_configs: configs.into(),
+        };
+        let pinned = ClientConfig::with_pin([7; 32], &[b"h3"]).unwrap();
+        let has_hpke = pinned.clone().ech(&list()).is_ok();
+        assert_eq!(has_hpke, cfg!(feature = "aws-lc-rs"));
+        let offered = rejected(&list());
+        assert_eq!(renewed(&pinned, &offered).is_some(), has_hpke);
+        let trusting = ClientConfig::insecure(&[b"h3"]).unwrap();
+        assert!(renewed(&trusting, &offered).is_none(), "from anyone");
+        assert!(renewed(&pinned, &rejected(b"")).is_none(), "given up");
+        assert!(
+            renewed(&pinned, &rejected(&[0, 4, 1, 2, 0, 0])).is_none(),
+            "unknown"
+        );
+        for status in [
+            EchStatus::NotOffered,
+            EchStatus::Grease,
+            EchStatus::Offered,
+            EchStatus::Accepted,
+        ] {
+            assert!(renewed(&pinned, &status).is_none(), "{status:?}");
+        }
+    }
+
     #[test]
     fn what_a_server_offers_can_be_typed() {
         let offer = |bytes: &[u8]| {
@@ -116,7 +169,7 @@ mod tests {
             })
             .to_string()
         };
-        assert_eq!(offer(b"foo"), "; it offers --ech Zm9v");
+        assert_eq!(offer(b"foo"), "; the server offers --ech Zm9v");
         assert!(offer(b"").contains("without --ech"));
         assert_eq!(Offer(EchStatus::NotOffered).to_string(), "");
         assert_eq!("grease".parse(), Ok(Ech::Grease));

@@ -67,7 +67,8 @@ pub struct Client {
     pub key_exchange: Vec<Group>,
 
     /// Hide the server's name: encrypt the ClientHello (ECH) with what the server has published, a PEM file or the base64
-    /// of its ECHConfigList; "grease" only has it look so. Needs a build with the feature aws-lc-rs.
+    /// of its ECHConfigList; "grease" only has it look so. A server that has another list now is asked again with that,
+    /// once. Needs a build with the feature aws-lc-rs.
     #[arg(long, value_name = "FILE|BASE64|grease", requires = "urls")]
     pub ech: Option<Ech>,
 
