@@ -167,7 +167,9 @@ impl Client {
             return;
         };
         let (session, connection) = (&mut self.session, &mut self.connection);
-        source.write(|piece| session.send_body(connection, id, piece).unwrap());
+        source.write(|piece| {
+            session.send_body_bytes(connection, id, piece).unwrap();
+        });
         if source.is_done() {
             self.uploads.remove(&id);
             self.session.finish(&mut self.connection, id).unwrap();

@@ -37,8 +37,8 @@ impl Service {
             .and_then(|tls| tls.key_exchange(&[KeyExchange::X25519]))
             .unwrap();
         let site = Site {
-            root: None,
             test_resources: true,
+            ..Site::default()
         };
         let termination = Termination::default();
         let shared = Shared::new(identity, site, termination.clone()).unwrap();

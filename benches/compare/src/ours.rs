@@ -57,8 +57,8 @@ pub(crate) fn serve(job: &Job, way: Way) -> Outcome<()> {
         key: PrivatePkcs8KeyDer::from(job.key()?).into(),
     };
     let site = Site {
-        root: None,
         test_resources: true,
+        ..Site::default()
     };
     let settings = Settings {
         streams: job.work.parallel.max(100),
