@@ -16,6 +16,18 @@ flag() {
   flags+=("$@")
 }
 
+# Other ports of this machine's addresses, one of each family, for clients to move to.
+prefer() {
+  local address v4='' v6=''
+  for address in ${ADDRESSES:-$(hostname -I)}; do
+    case $address in
+      *:*) v6=${v6:-[$address]:4443} ;;
+      *) v4=${v4:-$address:4443} ;;
+    esac
+  done
+  for address in $v4 $v6; do flag --preferred-address "$address"; done
+}
+
 alpn=hq-interop
 case $testcase in
   handshake | transfer | multiplexing | longrtt | multiconnect | ipv6 | goodput | crosstraffic | blackhole) ;;
@@ -28,7 +40,7 @@ case $testcase in
   resumption) [ "$ROLE" = server ] || flag --resume ;;
   zerortt) [ "$ROLE" = server ] || flag --0rtt ;;
   v2) if [ "$ROLE" = client ]; then flag --first-version v1; fi; flag --quic-versions v2,v1 ;;
-  connectionmigration) [ "$ROLE" = server ] && exit 127 ;;
+  connectionmigration) [ "$ROLE" = client ] || prefer ;;
   *) exit 127 ;;
 esac
 

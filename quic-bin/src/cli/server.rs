@@ -7,7 +7,7 @@ use quic_transport::Versions;
 
 use super::command;
 use super::extensions::Extensions;
-use super::values::{Cipher, Group, at_least_one, versions};
+use super::values::{Cipher, Group, address, at_least_one, versions};
 use crate::{alpn::Alpn, limits::MAX_THREADS};
 
 /// Serves files over HTTP/3.
@@ -29,7 +29,7 @@ pub struct Server {
 
     /// The address and UDP port to listen on; the IPv6 wildcard takes IPv4 as well. Port 0
     /// takes a free one.
-    #[arg(long, value_name = "ADDR", default_value = "[::]:4433")]
+    #[arg(long, value_name = "ADDR", default_value = "[::]:4433", value_parser = address)]
     pub listen: SocketAddr,
 
     /// Threads that share the port, each with a socket, 1 to 256; 0 means one for each processor. The kernel brings
@@ -39,7 +39,7 @@ pub struct Server {
 
     /// Another address of this machine, that clients are to move to once the handshake is done; port 0 takes a free one.
     /// One of each family at most.
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub preferred_address: Vec<SocketAddr>,
 
     /// Ask clients not to move to another address.

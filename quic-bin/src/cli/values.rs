@@ -1,6 +1,6 @@
 //! Readers for the values of options.
 
-use std::{path::PathBuf, str::FromStr, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, str::FromStr, time::Duration};
 
 use clap::ValueEnum;
 use quic_transport::{
@@ -61,6 +61,12 @@ impl Group {
             Self::P384 => KeyExchange::Secp384r1,
         }
     }
+}
+
+/// An address with a port.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_error| "expected ADDRESS:PORT, such as 127.0.0.1:4433 or [::1]:0".to_owned())
 }
 
 /// A QUIC version by its usual name.
