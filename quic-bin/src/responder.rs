@@ -7,7 +7,7 @@ use quic_http3::{Code, Field, Fields, ServerEvent, ServerSession};
 use quic_transport::{Application, Connection, Event, Handle, StreamId};
 
 use crate::{
-    file_body::{FileRead, Written},
+    file_body::FileRead,
     reader::Requests,
     site::{Body, Page, Site},
 };
@@ -155,16 +155,12 @@ impl Responder {
             return;
         };
         let session = &mut self.session;
-        match body.write(|piece| {
+        match body.write_asking(id, &self.requests, |piece| {
             // What isn't taken stays.
             let _ = session.send_body_bytes(connection, id, piece);
         }) {
-            Ok(Written::Full | Written::Unread) => {
-                if let Some(read) = body.take_read() {
-                    self.requests.ask(id, read);
-                }
-            }
-            Ok(Written::All) => {
+            Ok(false) => {}
+            Ok(true) => {
                 let _ = self.session.finish(connection, id);
                 self.exchanges.remove(&id);
             }

@@ -1,6 +1,6 @@
 //! What a server has: files under a directory, generated bodies, or both.
 
-use quic_transport::Bytes;
+use quic_transport::{Bytes, StreamId};
 
 use crate::{
     chunks::Chunks,
@@ -8,6 +8,7 @@ use crate::{
     file_body::{FileBody, FileRead, Incomplete, Written},
     files::Root,
     pattern::Source,
+    reader::Requests,
 };
 
 /// What is served.
@@ -143,8 +144,26 @@ impl Body {
         }
     }
 
+    /// [`Body::write`] to stream `id`, asking `requests` for what isn't here; returns whether the body has come to its end.
+    ///
+    /// # Errors
+    ///
+    /// When the body can't be completed.
+    pub fn write_asking(
+        &mut self,
+        id: StreamId,
+        requests: &Requests,
+        accept: impl FnMut(&mut Bytes),
+    ) -> Result<bool, Incomplete> {
+        let written = self.write(accept)?;
+        if let Some(read) = self.take_read() {
+            requests.ask(id, read);
+        }
+        Ok(written == Written::All)
+    }
+
     /// A chunk that somebody has to read, and bring back to [`Body::on_read`].
-    pub fn take_read(&mut self) -> Option<FileRead> {
+    fn take_read(&mut self) -> Option<FileRead> {
         match self {
             Self::File(file) => file.take_read(),
             Self::Text(_) | Self::Generated(_) => None,

@@ -23,6 +23,7 @@ mod receive;
 mod send;
 mod control;
 mod session;
+mod face;
 mod client;
 mod server;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -9,7 +9,7 @@ use quic_transport::{
 
 use super::GIVEN_UP;
 use crate::{
-    file_body::{FileRead, Written},
+    file_body::FileRead,
     limits::MAX_REQUEST_LINE,
     reader::Requests,
     site::{Body, Site},
@@ -124,16 +124,12 @@ impl Responder {
         let Some(Exchange::Sending(body)) = self.exchanges.get_mut(&id) else {
             return;
         };
-        match body.write(|piece| {
+        match body.write_asking(id, &self.requests, |piece| {
             // What isn't taken stays.
             let _ = connection.stream_send_bytes(id, piece);
         }) {
-            Ok(Written::Full | Written::Unread) => {
-                if let Some(read) = body.take_read() {
-                    self.requests.ask(id, read);
-                }
-            }
-            Ok(Written::All) => {
+            Ok(false) => {}
+            Ok(true) => {
                 let _ = connection.finish(id);
                 self.exchanges.remove(&id);
             }
