@@ -53,6 +53,16 @@ impl Duplicates {
         words.get(word).is_some_and(|word| word & bit != 0)
     }
 
+    /// Marks the `count` numbers behind the largest seen as seen.
+    #[inline]
+    pub(super) fn insert_next(&mut self, count: u64) {
+        let from = self.end;
+        self.end = from.saturating_add(count);
+        if self.words.is_some() {
+            self.mark(from, self.end, true);
+        }
+    }
+
     /// Marks `number` as seen.
     #[inline]
     pub(super) fn insert(&mut self, number: u64) {
@@ -61,7 +71,7 @@ impl Duplicates {
             return;
         }
         if number > self.end {
-            self.clear(self.end, number);
+            self.mark(self.end, number, false);
         } else if number.saturating_add(DUPLICATE_WINDOW) < self.end {
             return;
         }
@@ -78,11 +88,11 @@ impl Duplicates {
             .get_or_insert_with(|| Box::new([u64::MAX; WORDS]))
     }
 
-    /// Forgets `from..to`, whose places belonged to numbers that leave the window.
+    /// Marks `from..to` as seen or not; their places belonged to numbers that leave the window.
     #[cold]
-    fn clear(&mut self, from: u64, to: u64) {
+    fn mark(&mut self, from: u64, to: u64, are_seen: bool) {
         if to.saturating_sub(from) >= DUPLICATE_WINDOW {
-            *self.words() = [0; WORDS];
+            *self.words() = [if are_seen { u64::MAX } else { 0 }; WORDS];
             return;
         }
         let mut number = from;
@@ -92,7 +102,11 @@ impl Duplicates {
             let count = (BITS - first).min(to.saturating_sub(number));
             let mask = (u64::MAX >> (BITS - count)) << first;
             if let Some(word) = self.words().get_mut(word) {
-                *word &= !mask;
+                *word = if are_seen {
+                    *word | mask
+                } else {
+                    *word & !mask
+                };
             }
             number = number.saturating_add(count);
         }

@@ -43,6 +43,14 @@ impl Ranges {
         }
     }
 
+    /// Adds the `count` numbers behind the largest.
+    #[inline]
+    pub(super) fn insert_next(&mut self, count: u64) {
+        if let Some(span) = self.ranges.back_mut() {
+            span.last = span.last.saturating_add(count);
+        }
+    }
+
     fn insert_apart(&mut self, number: u64) {
         // The first range that ends at or behind the number, or touches it from below.
         let at = self

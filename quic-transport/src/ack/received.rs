@@ -101,12 +101,7 @@ impl ReceivedPackets {
         if number >= expected {
             self.largest_received = Some(now);
         }
-        match ecn {
-            Ecn::NotEct => {}
-            Ecn::Ect0 => self.ecn.ect0 = self.ecn.ect0.saturating_add(1),
-            Ecn::Ect1 => self.ecn.ect1 = self.ecn.ect1.saturating_add(1),
-            Ecn::Ce => self.ecn.ce = self.ecn.ce.saturating_add(1),
-        }
+        self.ecn.count(ecn, 1);
         if !ack_eliciting {
             return;
         }
@@ -116,13 +111,69 @@ impl ReceivedPackets {
         self.eliciting_end = self.eliciting_end.max(number.saturating_add(1));
         self.unacknowledged = self.unacknowledged.saturating_add(1);
         let is_due = if self.asked.is_none() {
-            self.policy.immediate
-                || reordered
-                || ecn == Ecn::Ce
-                || self.unacknowledged >= self.policy.threshold
+            self.is_reason(reordered, ecn)
         } else {
             self.is_asked_for(number, reordered, ecn)
         };
+        self.owe(is_due, now);
+    }
+
+    /// `count` ack-eliciting packets with the same mark were processed, whose numbers follow the largest without a gap: the
+    /// same as [`Self::on_packet`] for each of them.
+    pub(crate) fn on_packets_in_order(&mut self, count: u32, ecn: Ecn, now: Instant) {
+        let Some(largest) = self.largest() else {
+            debug_assert!(false, "nothing that they could follow");
+            return;
+        };
+        let next = largest.saturating_add(1);
+        if !self.is_whole_to(next) {
+            for number in (next..).take(usize::try_from(count).unwrap_or_default()) {
+                self.on_packet(number, true, ecn, now);
+            }
+            return;
+        }
+        self.seen.insert_next(count.into());
+        self.ranges.insert_next(count.into());
+        self.largest_received = Some(now);
+        self.ecn.count(ecn, count.into());
+        self.eliciting_end = next.saturating_add(count.into());
+        self.unacknowledged = self.unacknowledged.saturating_add(count);
+        let last = self.eliciting_end.saturating_sub(1);
+        let is_due = if let Some(asked) = &mut self.asked {
+            if asked.frequency.reordering > 1 {
+                asked.missing_from = last;
+            }
+            self.is_asked_for(last, false, ecn)
+        } else {
+            self.is_reason(false, ecn)
+        };
+        self.owe(is_due, now);
+    }
+
+    /// Whether packets in order from `next` on make a difference by their number alone: always, unless the peer has asked to
+    /// hear of missing ones, and some are missing below.
+    #[inline]
+    fn is_whole_to(&mut self, next: u64) -> bool {
+        let Some(asked) = &self.asked else {
+            return true;
+        };
+        let reordering = asked.frequency.reordering;
+        self.eliciting_end == next
+            && (reordering <= 1 || self.smallest_unreported(reordering).is_none())
+    }
+
+    /// Whether an ack-eliciting packet is reason for an ACK at once, for a peer that hasn't said when it wants them.
+    #[inline]
+    fn is_reason(&self, reordered: bool, ecn: Ecn) -> bool {
+        self.policy.immediate
+            || reordered
+            || ecn == Ecn::Ce
+            || self.unacknowledged >= self.policy.threshold
+    }
+
+    /// An ACK is owed, now or in a while.
+    #[inline]
+    fn owe(&mut self, is_due: bool, now: Instant) {
         if is_due {
             self.due = Due::Now;
         } else if self.due == Due::Never {

@@ -43,12 +43,24 @@ impl ReceiveBuffer {
             return Ok(());
         };
         let start = offset.saturating_add(old);
-        if start == self.contiguous && self.pieces.is_empty() {
-            self.store.write(start, fresh, self.read, pool);
-            self.contiguous = start.saturating_add(to_offset(fresh.len()));
+        if start == self.contiguous && self.is_in_order() {
+            self.append(fresh, pool);
             return Ok(());
         }
         self.insert_beyond(start, fresh, pool)
+    }
+
+    /// Whether all that has arrived is in order.
+    #[inline]
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Puts the next bytes in order where [all is in order](Self::is_in_order).
+    #[inline]
+    pub(crate) fn append(&mut self, data: &[u8], pool: &mut ChunkPool) {
+        self.store.write(self.contiguous, data, self.read, pool);
+        self.contiguous = self.contiguous.saturating_add(to_offset(data.len()));
     }
 
     /// Bytes that can be read now.

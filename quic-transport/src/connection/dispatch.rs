@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Bytes of frames in two packets of the usual size.
-const LARGE_PACKET: usize = 2 * 1452;
+pub(super) const LARGE_PACKET: usize = 2 * 1452;
 
 /// What all frames of a packet have in common.
 #[derive(Clone, Copy, Debug)]
@@ -71,6 +71,7 @@ impl Connection {
             self.tell_received(packet, dcid, ecn, now);
         }
         let mut is_ack_eliciting = false;
+        let mut is_streaming = false;
         let mut frames = Frames::new(packet.payload)?;
         while !frames.is_empty() {
             if let Some(frame) = frames.next_stream() {
@@ -79,9 +80,11 @@ impl Connection {
                     return Err(not_permitted(&frame.into()));
                 }
                 is_ack_eliciting = true;
+                is_streaming = true;
                 self.streams
                     .on_stream(frame.id, frame.offset, frame.data, frame.fin)?;
             } else {
+                is_streaming = false;
                 is_ack_eliciting |= self.on_other_frame(&mut frames, &carrier)?;
             }
         }
@@ -95,6 +98,7 @@ impl Connection {
             }
         }
         self.idle.on_received(now);
+        self.streaming = is_streaming.then_some(*dcid);
         Ok(())
     }
 

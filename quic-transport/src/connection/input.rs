@@ -22,17 +22,6 @@ use crate::{
 };
 
 impl Connection {
-    /// Takes the datagrams that have arrived at `now`. Payloads are decrypted where they lie.
-    pub fn process_multiple_input<'d>(
-        &mut self,
-        datagrams: impl IntoIterator<Item = Datagram<'d>>,
-        now: Instant,
-    ) {
-        for datagram in datagrams {
-            self.input(datagram, now);
-        }
-    }
-
     /// Takes one datagram.
     ///
     /// Only what it says is taken in; what follows from it is worked out once for all datagrams of a wake-up, in
@@ -85,14 +74,24 @@ impl Connection {
             return false;
         }
         match self.unprotect_short(packet, dcid.len() + 1, now) {
-            Opened::Packet(opened) => {
-                self.stats.packets_received += 1;
-                if let Err(error) = self.on_packet(&opened, dcid, ecn, now) {
-                    self.fail(error);
-                }
-                true
-            }
-            Opened::Not(not) => self.on_not_opened(not, packet, ecn, now),
+            Opened::Packet(opened) => self.on_short_packet(&opened, dcid, ecn, now),
+            Opened::Not(not) => return self.on_not_opened(not, packet, ecn, now),
+        }
+        true
+    }
+
+    /// Processes an authentic packet with a short header.
+    #[inline]
+    pub(super) fn on_short_packet(
+        &mut self,
+        opened: &Packet<'_>,
+        dcid: &ConnectionId,
+        ecn: Ecn,
+        now: Instant,
+    ) {
+        self.stats.packets_received += 1;
+        if let Err(error) = self.on_packet(opened, dcid, ecn, now) {
+            self.fail(error);
         }
     }
 
@@ -184,7 +183,13 @@ impl Connection {
 
     /// Returns whether the packet was one of the peer's, or may turn out to be.
     #[cold]
-    fn on_not_opened(&mut self, not: Unprocessed, packet: &[u8], ecn: Ecn, now: Instant) -> bool {
+    pub(super) fn on_not_opened(
+        &mut self,
+        not: Unprocessed,
+        packet: &[u8],
+        ecn: Ecn,
+        now: Instant,
+    ) -> bool {
         match not {
             Unprocessed::Early(level) => self.keep_undecryptable(level, packet, ecn, now),
             Unprocessed::Broken(error) => self.fail(error),

@@ -35,6 +35,7 @@ mod unprotect;
 mod dispatch;
 mod elsewhere;
 mod input;
+mod train;
 mod lend;
 mod timers;
 mod standing;
@@ -78,7 +79,7 @@ use crate::{
     stats::Stats,
     stream::Streams,
     tls::{Forgeries, Session},
-    wire::{Level, Side, Version},
+    wire::{ConnectionId, Level, Side, Version},
 };
 
 /// A QUIC connection, client or server.
@@ -110,6 +111,8 @@ pub struct Connection {
     may_grow: bool,
     idle: Idle,
     first_byte: FirstByte,
+    /// The ID that the last packet came to, if stream data was the end of it: more of that kind may follow.
+    streaming: Option<ConnectionId>,
     /// When the application wants to be woken.
     alarm: Option<Instant>,
     /// When the keys of the phase before the current one go away.

@@ -267,6 +267,7 @@ impl Connection {
             may_grow: true,
             idle: Idle::new(config.idle_timeout, now),
             first_byte: FirstByte::new(side, config.spin_bit, config.grease, &mut random),
+            streaming: None,
             alarm: None,
             drop_old_keys_at: None,
             owes_handshake_done: false,

@@ -9,7 +9,7 @@ use super::{Connection, space::SpaceOf as _};
 use crate::{
     ack::ReceivedPackets,
     error::Error,
-    tls::{self, CipherSuite, HeaderKey, Phase},
+    tls::{Choice, CipherSuite, HeaderKey, Phase},
     wire::{Level, PacketHeader, PacketNumber, has_reserved_bits, key_phase_bit},
 };
 
@@ -45,10 +45,11 @@ pub(super) struct Packet<'p> {
 }
 
 /// A packet's number and first byte, once the header's protection is off.
-struct Unmasked {
-    first: u8,
-    number: u64,
-    header_length: usize,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unmasked {
+    pub(super) first: u8,
+    pub(super) number: u64,
+    pub(super) header_length: usize,
 }
 
 impl Connection {
@@ -91,30 +92,57 @@ impl Connection {
             return Opened::Not(Unprocessed::Dropped);
         };
         let bit = key_phase_bit(unmasked.first);
-        let opened = match keys.open(unmasked.number, bit, unmasked.header_length, packet) {
-            Ok(opened) => opened,
-            Err(tls::NotOpened::Forged) => {
-                let suite = keys.suite();
-                return self.on_forged(suite);
-            }
-            Err(tls::NotOpened::Invalid(error)) => return Opened::Not(Unprocessed::Broken(error)),
+        match keys.open(unmasked.number, bit, unmasked.header_length, packet) {
+            Some((payload, choice)) => self.authentic(unmasked, choice, payload, now),
+            None => self.on_forged_short(),
+        }
+    }
+
+    /// A packet with a short header was opened with the key of `choice`.
+    #[inline]
+    pub(super) fn authentic<'p>(
+        &mut self,
+        unmasked: Unmasked,
+        choice: Choice,
+        payload: &'p [u8],
+        now: Instant,
+    ) -> Opened<'p> {
+        let Some(keys) = self.keys.one_rtt.as_mut() else {
+            return Opened::Not(Unprocessed::Dropped);
         };
+        let phase = match keys.on_opened(unmasked.number, choice) {
+            Ok(phase) => phase,
+            Err(error) => return Opened::Not(Unprocessed::Broken(error)),
+        };
+        let received = &self.spaces.application.received;
         if received
             .largest()
             .is_none_or(|newest| unmasked.number > newest)
         {
             self.first_byte.on_newest(unmasked.first);
         }
-        if opened.phase != Phase::Current {
-            self.on_other_phase(opened.phase, now);
+        if phase != Phase::Current {
+            self.on_other_phase(phase, now);
         }
         let packet = Packet {
             level: Level::OneRtt,
             number: unmasked.number,
-            payload: opened.payload,
-            phase: opened.phase,
+            payload,
+            phase,
         };
         packet.admit(&unmasked, &self.spaces.application.received)
+    }
+
+    /// A packet with a short header isn't authentic.
+    #[cold]
+    pub(super) fn on_forged_short(&mut self) -> Opened<'static> {
+        match &self.keys.one_rtt {
+            Some(keys) => {
+                let suite = keys.suite();
+                self.on_forged(suite)
+            }
+            None => Opened::Not(Unprocessed::Dropped),
+        }
     }
 
     fn unprotect_long<'p>(
@@ -214,7 +242,7 @@ impl<'p> Packet<'p> {
 }
 
 #[inline]
-fn unmask(
+pub(super) fn unmask(
     key: &HeaderKey,
     packet: &mut [u8],
     number_offset: usize,

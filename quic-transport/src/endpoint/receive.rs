@@ -1,6 +1,6 @@
 //! Datagrams in: to the connection that they name, or to the rules for those that name none.
 
-use std::time::Instant;
+use std::{iter, time::Instant};
 
 use quic_common::Datagram;
 
@@ -18,19 +18,43 @@ impl<A: Application> Endpoint<A> {
         datagrams: impl IntoIterator<Item = Datagram<'d>>,
         now: Instant,
     ) {
-        for datagram in datagrams {
-            self.input(datagram, now);
+        let mut datagrams = datagrams.into_iter();
+        let mut next = datagrams.next();
+        while let Some(datagram) = next {
+            next = self.input_train(datagram, &mut datagrams, now);
         }
     }
 
     /// Takes one datagram.
     pub fn input(&mut self, datagram: Datagram<'_>, now: Instant) {
+        self.input_train(datagram, &mut iter::empty(), now);
+    }
+
+    /// Takes a datagram, and those behind it that are for the same connection as far as they are alike. Returns the next
+    /// one.
+    #[inline]
+    fn input_train<'d>(
+        &mut self,
+        datagram: Datagram<'d>,
+        others: &mut impl Iterator<Item = Datagram<'d>>,
+        now: Instant,
+    ) -> Option<Datagram<'d>> {
         let length = self.config.cids.length();
         if let Ok(dcid) = parse_short_cid(datagram.payload, length, 0)
             && let Some(handle) = self.router.route(&dcid)
+            && let Some(entry) = self.router.get_mut(handle)
         {
-            return self.deliver(handle, datagram, now);
+            let next = entry.connection.input_train(datagram, others, now);
+            self.enqueue(handle);
+            return next;
         }
+        self.input_other(datagram, now);
+        others.next()
+    }
+
+    /// Takes a datagram that isn't a packet with a short header for a connection.
+    fn input_other(&mut self, datagram: Datagram<'_>, now: Instant) {
+        let length = self.config.cids.length();
         let header = parse_header(datagram.payload, length);
         if let Ok(header) = &header
             && header.kind != PacketKind::Short

@@ -16,6 +16,7 @@ mod stats;
 mod streams;
 mod events;
 mod input;
+mod row;
 mod output;
 mod blocked;
 mod fate;
@@ -29,4 +30,5 @@ pub use events::StreamEvent;
 pub use stats::StreamStats;
 
 pub(crate) use priority::Priority;
+pub(crate) use row::{Row, RowEnd};
 pub(crate) use streams::{PeerLimits, StreamSettings, Streams};

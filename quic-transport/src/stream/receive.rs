@@ -111,6 +111,25 @@ impl ReceiveStream {
         Ok(0)
     }
 
+    /// The buffer, for frames of the next bytes in order: while nothing but them can arrive without more to be decided.
+    #[inline]
+    pub(super) fn in_order(&mut self) -> Option<&mut ReceiveBuffer> {
+        let is_plain = self.state == ReceiveState::Receive
+            && !self.stopped
+            && self.reliable.is_none()
+            && self.buffer.is_in_order()
+            && self.highest == self.buffer.contiguous();
+        is_plain.then_some(&mut self.buffer)
+    }
+
+    /// Bytes were put at the end of what is [in order](Self::in_order); returns how many.
+    #[inline]
+    pub(super) const fn on_appended(&mut self) -> u64 {
+        let growth = self.buffer.contiguous().saturating_sub(self.highest);
+        self.highest = self.highest.saturating_add(growth);
+        growth
+    }
+
     /// Takes in a RESET_STREAM that has been checked. Returns how many bytes nobody will read, and whether the
     /// application is to be told.
     pub(super) fn on_reset(&mut self, code: u64, size: u64, pool: &mut ChunkPool) -> (u64, bool) {

@@ -124,6 +124,12 @@ impl Table {
         Some(slot)
     }
 
+    /// Where the stream is that was last asked for.
+    #[inline]
+    pub(super) fn last(&self) -> Option<Slot> {
+        self.last.map(|(_, slot)| slot)
+    }
+
     fn find_packed(&mut self, id: StreamId) -> Option<Slot> {
         self.packed.is_some().then(|| self.unpack())?;
         self.slots.get(&id.value()).copied()

@@ -60,7 +60,7 @@ pub use verify::pin_of;
 pub(crate) use client_hello::ClientHello;
 pub(crate) use forgeries::Forgeries;
 pub(crate) use one_rtt::{DormantKeys, OneRttKeys};
-pub(crate) use phases::{NotOpened, Phase};
+pub(crate) use phases::{Choice, Phase};
 pub(crate) use protect::{HeaderKey, LevelKeys, TAG_LENGTH};
 pub(crate) use retry::{is_retry_authentic, retry_tag};
 pub(crate) use schedule::initial_keys;

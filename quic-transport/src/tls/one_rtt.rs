@@ -4,7 +4,7 @@
 //! When an update may begin, and when old keys are dropped, the connection says, since both depend on time; what a
 //! packet or an acknowledgment means for the keys is decided here.
 
-use super::phases::{DormantPhases, NotOpened, Opened, Phase, RemotePhases};
+use super::phases::{Choice, DormantPhases, Phase, RemotePhases};
 use super::protect::{HeaderKey, LocalKeys, RemoteKeys};
 use super::schedule::TrafficSecret;
 use super::suite::CipherSuite;
@@ -143,24 +143,31 @@ impl OneRttKeys {
         self.local.packet.seal(number, header_length, packet);
     }
 
-    /// Decrypts a packet in place, with the key that its number and phase bit ask for.
-    ///
-    /// # Errors
-    ///
-    /// [`NotOpened::Forged`] destroys the payload; [`NotOpened::Invalid`] is a KEY_UPDATE_ERROR (RFC 9001, 6.2 and 6.4).
+    /// Decrypts a packet in place, with the key that its number and phase bit ask for, and says which that was; `None`, and
+    /// the payload is destroyed, when it isn't authentic.
     #[inline]
     pub(crate) fn open<'p>(
-        &mut self,
+        &self,
         number: u64,
         phase: bool,
         header_length: usize,
         packet: &'p mut [u8],
-    ) -> Result<Opened<'p>, NotOpened> {
-        let opened = self.remote.open(number, phase, header_length, packet)?;
-        if opened.phase == Phase::Updated {
+    ) -> Option<(&'p [u8], Choice)> {
+        self.remote.open(number, phase, header_length, packet)
+    }
+
+    /// The packet `number` was [opened](Self::open) with this key; returns what that means for the phase.
+    ///
+    /// # Errors
+    ///
+    /// KEY_UPDATE_ERROR (RFC 9001, 6.2 and 6.4).
+    #[inline]
+    pub(crate) fn on_opened(&mut self, number: u64, choice: Choice) -> Result<Phase, Error> {
+        let phase = self.remote.on_opened(number, choice)?;
+        if phase == Phase::Updated {
             self.rotate_local();
         }
-        Ok(opened)
+        Ok(phase)
     }
 
     /// Moves both directions to the next phase.
@@ -229,6 +236,13 @@ impl OneRttKeys {
         self.remote.drop_previous();
     }
 
+    /// Whether the peer is known to be in the current phase.
+    #[inline]
+    #[must_use]
+    pub(crate) const fn is_answered(&self) -> bool {
+        self.remote.is_answered()
+    }
+
     /// Whether keys of the phase before are still held.
     #[must_use]
     pub(crate) const fn has_previous(&self) -> bool {
@@ -280,7 +294,7 @@ impl std::fmt::Debug for OneRttKeys {
 #[cfg(test)]
 mod tests {
     use super::super::schedule::{Secret, TrafficSecret};
-    use super::{NotOpened, OneRttKeys, Phase, UPDATE_MARGIN};
+    use super::{Error, OneRttKeys, Phase, UPDATE_MARGIN};
     use crate::tls::{CipherSuite, TAG_LENGTH};
     use crate::wire::{TransportErrorCode, Version};
 
@@ -319,13 +333,21 @@ mod tests {
         }
     }
 
+    /// Why a packet wasn't opened.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum NotOpened {
+        Forged,
+        Invalid(Error),
+    }
+
     fn open(keys: &mut OneRttKeys, packet: &Packet) -> Result<Phase, NotOpened> {
         let mut bytes = packet.bytes.clone();
-        keys.open(packet.number, packet.phase, HEADER, &mut bytes)
-            .map(|opened| {
-                assert_eq!(opened.payload, [0x40; 20]);
-                opened.phase
-            })
+        let (payload, choice) = keys
+            .open(packet.number, packet.phase, HEADER, &mut bytes)
+            .ok_or(NotOpened::Forged)?;
+        assert_eq!(payload, [0x40; 20]);
+        keys.on_opened(packet.number, choice)
+            .map_err(NotOpened::Invalid)
     }
 
     /// Acknowledges everything, in both directions, up to numbers that were sent.

@@ -36,7 +36,7 @@ struct Course {
 
 /// Which key a packet gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Choice {
+pub(crate) enum Choice {
     Previous,
     Current,
     Next,
@@ -53,24 +53,6 @@ pub(crate) enum Phase {
     Confirmed,
     /// The peer began an update, which has been followed: old keys may be dropped after 3 PTO.
     Updated,
-}
-
-/// A packet that was opened.
-#[derive(Debug)]
-pub(crate) struct Opened<'p> {
-    /// The plaintext, in place.
-    pub(crate) payload: &'p mut [u8],
-    /// What it meant for the keys.
-    pub(crate) phase: Phase,
-}
-
-/// Why a packet wasn't opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NotOpened {
-    /// It isn't authentic: to be counted and dropped.
-    Forged,
-    /// It is, and breaks the rules of key updates.
-    Invalid(Error),
 }
 
 impl RemotePhases {
@@ -129,15 +111,15 @@ impl RemotePhases {
         self.course.answer_owed = false;
     }
 
-    /// Decrypts a packet in place, and moves to the next phase if that is what it shows.
+    /// Decrypts a packet in place, and says with which key; `None` when it isn't authentic.
     #[inline]
     pub(super) fn open<'p>(
-        &mut self,
+        &self,
         number: u64,
         phase: bool,
         header_length: usize,
         packet: &'p mut [u8],
-    ) -> Result<Opened<'p>, NotOpened> {
+    ) -> Option<(&'p [u8], Choice)> {
         let choice = self.choose(number, phase);
         let key = match choice {
             Choice::Current => &self.current,
@@ -145,15 +127,18 @@ impl RemotePhases {
             Choice::Previous => self.previous.as_ref().unwrap_or(&self.next),
             Choice::Next => &self.next,
         };
-        let payload = key
-            .open(number, header_length, packet)
-            .ok_or(NotOpened::Forged)?;
-        let phase = match choice {
-            Choice::Current => self.on_current(number)?,
-            Choice::Previous => self.on_previous(number)?,
-            Choice::Next => self.on_next(number)?,
-        };
-        Ok(Opened { payload, phase })
+        let payload = key.open(number, header_length, packet)?;
+        Some((payload, choice))
+    }
+
+    /// The packet `number` was opened with this key: moves to the next phase if that is what it shows.
+    #[inline]
+    pub(super) fn on_opened(&mut self, number: u64, choice: Choice) -> Result<Phase, Error> {
+        match choice {
+            Choice::Current => self.on_current(number),
+            Choice::Previous => self.on_previous(number),
+            Choice::Next => self.on_next(number),
+        }
     }
 
     /// RFC 9001, 6.5: a number before the current phase means the previous keys, one within or after it the next.
@@ -169,7 +154,7 @@ impl RemotePhases {
     }
 
     #[inline]
-    fn on_current(&mut self, number: u64) -> Result<Phase, NotOpened> {
+    fn on_current(&mut self, number: u64) -> Result<Phase, Error> {
         if self.course.last_before.is_some_and(|last| number < last) {
             return Err(older_keys_after_newer());
         }
@@ -183,7 +168,7 @@ impl RemotePhases {
         Ok(phase)
     }
 
-    fn on_previous(&mut self, number: u64) -> Result<Phase, NotOpened> {
+    fn on_previous(&mut self, number: u64) -> Result<Phase, Error> {
         if self.previous.is_none() {
             // The next key fitted a number below the phase: the peer went back.
             return Err(older_keys_after_newer());
@@ -192,13 +177,13 @@ impl RemotePhases {
         Ok(Phase::Previous)
     }
 
-    fn on_next(&mut self, number: u64) -> Result<Phase, NotOpened> {
+    fn on_next(&mut self, number: u64) -> Result<Phase, Error> {
         if self.course.answer_owed {
-            return Err(NotOpened::Invalid(Error::new(
+            return Err(Error::new(
                 TransportErrorCode::KEY_UPDATE_ERROR,
                 0,
                 "a second key update before the first was acknowledged",
-            )));
+            ));
         }
         if self.course.last.is_some_and(|last| number < last) {
             return Err(older_keys_after_newer());
@@ -243,10 +228,10 @@ impl DormantPhases {
 }
 
 #[cold]
-const fn older_keys_after_newer() -> NotOpened {
-    NotOpened::Invalid(Error::new(
+const fn older_keys_after_newer() -> Error {
+    Error::new(
         TransportErrorCode::KEY_UPDATE_ERROR,
         0,
         "old keys used for a higher packet number than new ones",
-    ))
+    )
 }

@@ -160,7 +160,7 @@ impl HeaderKey {
         Some(Unprotected {
             first: *first,
             number_length,
-            truncated: u64::from((word & kept) >> (!kept).count_ones()),
+            truncated: u64::from((word & kept) >> (8 * (SAMPLE_OFFSET - number_length))),
         })
     }
 

@@ -102,6 +102,38 @@ impl ConnectionId {
 }
 
 /// In the words that it was written in: a load of more than one of them would wait until they have settled in memory.
+/// A [`ConnectionId`] as two words and which of their bits count, to be compared with one that lies in a datagram.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CidPattern {
+    low: (u128, u128),
+    high: (u32, u32),
+}
+
+impl CidPattern {
+    pub(crate) fn new(id: &ConnectionId) -> Self {
+        let mut mask = [0; MAX_CID_LENGTH];
+        mask.iter_mut().take(id.len()).for_each(|byte| *byte = 0xff);
+        let (id, mask) = (words(&id.bytes), words(&mask));
+        Self {
+            low: (id.0, mask.0),
+            high: (id.1, mask.1),
+        }
+    }
+
+    /// Whether these bytes begin with the ID.
+    #[inline]
+    pub(crate) const fn matches(&self, bytes: &[u8; MAX_CID_LENGTH]) -> bool {
+        let (low, high) = words(bytes);
+        (low ^ self.low.0) & self.low.1 == 0 && (high ^ self.high.0) & self.high.1 == 0
+    }
+}
+
+#[inline]
+const fn words(bytes: &[u8; MAX_CID_LENGTH]) -> (u128, u32) {
+    let [low @ .., p, q, r, s] = *bytes;
+    (u128::from_le_bytes(low), u32::from_le_bytes([p, q, r, s]))
+}
+
 impl PartialEq for ConnectionId {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
@@ -145,7 +177,21 @@ mod tests {
 
     use quic_common::{KeyedHasher, Random};
 
-    use super::ConnectionId;
+    use super::{CidPattern, ConnectionId};
+
+    #[test]
+    fn a_pattern_matches_what_begins_with_the_id() {
+        let bytes: [u8; 20] = std::array::from_fn(|n| u8::try_from(n + 1).unwrap());
+        for length in 0..=20 {
+            let pattern = CidPattern::new(&ConnectionId::new(&bytes[..length]).unwrap());
+            assert!(pattern.matches(&bytes));
+            for byte in 0..20 {
+                let mut other = bytes;
+                other[byte] ^= 0x10;
+                assert_eq!(pattern.matches(&other), byte >= length, "{length} {byte}");
+            }
+        }
+    }
 
     #[test]
     fn twenty_bytes_fit_and_twenty_one_do_not() {

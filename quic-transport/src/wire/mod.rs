@@ -25,17 +25,18 @@ pub use stream_id::{Direction, Side, StreamId};
 pub use version::Version;
 pub use versions::Versions;
 
+pub(crate) use cid::CidPattern;
 pub(crate) use ecn_counts::EcnCounts;
 pub(crate) use encode::{Encode, wide};
 pub(crate) use frame::{
     AckFrame, AllowedFrames, Close, CloseCode, CryptoHeader, DatagramHeader, Frame, Frames,
-    OutgoingAck, StreamHeader,
+    OutgoingAck, StreamFrame, StreamHeader,
 };
 pub(crate) use level::Level;
 pub(crate) use malformed::Malformed;
 pub(crate) use packet::{
     FIXED, LongHeader, MOST_SHORT_OVERHEAD, PacketHeader, PacketKind, Retry, RetryHeader, SPIN,
-    ShortHeader, VersionNegotiation, has_reserved_bits, key_phase_bit, parse_header,
+    ShortHeader, VersionNegotiation, has_reserved_bits, is_short_with, key_phase_bit, parse_header,
     parse_short_cid, supported_versions, write_length,
 };
 pub(crate) use packet_number::PacketNumber;

@@ -268,9 +268,9 @@ impl Pair {
             sealer.local_header().protect(&mut packet, 6, 4);
             let found = opener.remote_header().unprotect(&mut packet, 6).unwrap();
             assert_eq!(found.first, 0x43);
-            let plain = opener.open(9, false, 10, &mut packet).unwrap();
-            assert_eq!(plain.phase, Phase::Current);
-            assert_eq!(plain.payload, [0x43; 50 - TAG_LENGTH]);
+            let (payload, choice) = opener.open(9, false, 10, &mut packet).unwrap();
+            assert_eq!(payload, [0x43; 50 - TAG_LENGTH]);
+            assert_eq!(opener.on_opened(9, choice), Ok(Phase::Current));
         }
     }
 }

@@ -18,8 +18,7 @@ use crate::wire::stream_id::{Direction, StreamId};
 pub(crate) use ack::{AckFrame, AckRanges, OutgoingAck};
 pub(crate) use allowed::AllowedFrames;
 pub(crate) use close::{Close, CloseCode};
-use data::StreamFrame;
-pub(crate) use data::{CryptoHeader, DatagramHeader, StreamHeader};
+pub(crate) use data::{CryptoHeader, DatagramHeader, StreamFrame, StreamHeader};
 pub(crate) use decode::Frames;
 
 /// One frame, borrowed from the packet that it came in or from what it is to be made of.

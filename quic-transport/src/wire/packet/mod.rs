@@ -11,6 +11,6 @@ mod negotiation;
 pub(crate) use header::{FIXED, PacketHeader, SPIN, has_reserved_bits, key_phase_bit};
 pub(crate) use kind::PacketKind;
 pub(crate) use negotiation::{VersionNegotiation, supported_versions};
-pub(crate) use parse::{parse_header, parse_short_cid};
+pub(crate) use parse::{is_short_with, parse_header, parse_short_cid};
 pub(crate) use retry::{Retry, RetryHeader};
 pub(crate) use write::{LongHeader, MOST_SHORT_OVERHEAD, ShortHeader, write_length};

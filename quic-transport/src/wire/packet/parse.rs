@@ -46,7 +46,7 @@ pub(crate) fn parse_short_cid(
     required: u8,
 ) -> Result<ConnectionId, Unreadable> {
     let (first, rest) = datagram.split_first().ok_or(Unreadable::Empty)?;
-    if first & (LONG | required) != required {
+    if !is_short_with(*first, required) {
         return Err(Unreadable::NotShort);
     }
     match rest.first_chunk() {
@@ -54,6 +54,12 @@ pub(crate) fn parse_short_cid(
         None => ConnectionId::new(rest.get(..cid_length).ok_or(Unreadable::Truncated)?),
     }
     .ok_or(Unreadable::LongConnectionId)
+}
+
+/// Whether a packet with this first byte has a short header, and the `required` bits.
+#[inline]
+pub(crate) const fn is_short_with(first: u8, required: u8) -> bool {
+    first & (LONG | required) == required
 }
 
 #[inline]
