@@ -8,7 +8,7 @@ use test_fixture::network::Link;
 use test_fixture::scripted::{
     Draft, Level, Parameters, ScriptedPeer, SeenFrame, frames, parameters,
 };
-use test_fixture::{CountingAllocator, Pair, held_bytes};
+use test_fixture::{CLIENT, CountingAllocator, Pair, held_bytes};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -70,15 +70,26 @@ fn is_known(pair: &mut ToServer, cid: &[u8]) -> bool {
     })
 }
 
-/// RFC 9000, 5.1.1: as many as the peer stores, and no more than 8; each of them works at once.
+/// RFC 9000, 5.1.1: two beside the one in use, enough for a move; once the peer has moved, as many as it stores, and no
+/// more than 8. Each of them works at once.
 #[test]
 fn as_many_are_given_as_the_peer_stores() {
-    for (limit, expected) in [(2, 1), (5, 4), (8, 7), (1000, 7)] {
+    for (limit, at_first, at_last) in [(2, 1, 1), (5, 2, 4), (8, 2, 7), (1000, 2, 7)] {
         let mut pair = to_server(limit);
-        let given = given(&pair.client);
-        let numbers: Vec<_> = given.iter().map(|(sequence, _)| *sequence).collect();
-        assert_eq!(numbers, (1..=expected).collect::<Vec<_>>());
-        for (_, cid) in given {
+        let numbers = |peer: &ScriptedPeer| -> Vec<_> {
+            let given = given(peer);
+            given.iter().map(|(sequence, _)| *sequence).collect()
+        };
+        assert_eq!(numbers(&pair.client), (1..=at_first).collect::<Vec<_>>());
+        let home = pair.network.address(CLIENT);
+        for address in [([203, 0, 113, 1], 1000).into(), home] {
+            pair.network.rebind(CLIENT, address);
+            pair.client.send(Level::OneRtt, &[1]);
+            pair.run(SECOND / 50);
+        }
+        pair.run(SECOND);
+        assert_eq!(numbers(&pair.client), (1..=at_last).collect::<Vec<_>>());
+        for (_, cid) in given(&pair.client) {
             assert_eq!(cid.len(), 8);
             assert!(is_known(&mut pair, &cid));
         }

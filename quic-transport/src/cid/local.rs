@@ -1,7 +1,9 @@
 //! The connection IDs that we give to the peer to address us by.
 //!
-//! A connection keeps the peer supplied up to its `active_connection_id_limit`: each one that it retires is replaced
-//! ([RFC 9000, section 5.1.1](https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1)).
+//! A connection keeps the peer supplied: each one that it retires is replaced
+//! ([RFC 9000, section 5.1.1](https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1)). At first it gets a few, enough for
+//! a move; as soon as either end moves, as many as it stores. Most connections never do, and short ones would spend more
+//! on IDs than on what they are for.
 
 use std::collections::VecDeque;
 
@@ -10,7 +12,7 @@ use quic_common::{Random, Share};
 use super::CidGenerator;
 use crate::{
     error::Error,
-    limits::ISSUED_CIDS,
+    limits::{FIRST_CIDS, ISSUED_CIDS},
     tls::ResetKey,
     wire::{ConnectionId, Frame, ResetToken},
 };
@@ -24,8 +26,8 @@ pub(crate) enum CidChange {
     Removed(ConnectionId),
 }
 
-/// As many as a peer gets that permits so many.
-const FEW: usize = 8;
+/// Room for as many as most peers get.
+const FEW: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
 struct Issued {
@@ -47,6 +49,8 @@ pub(crate) struct LocalCids {
     reset_key: ResetKey,
     issued: VecDeque<Issued>,
     next_sequence: u64,
+    /// How many the peer gets, if it stores so many.
+    supply: u64,
     /// Frames owed in all, so that the common path looks at one number.
     owed: usize,
     /// What a router has not been told; `None` without a router.
@@ -72,6 +76,7 @@ impl LocalCids {
             reset_key,
             issued,
             next_sequence: 1,
+            supply: FIRST_CIDS,
             owed: 0,
             changes: None,
         }
@@ -113,9 +118,14 @@ impl LocalCids {
             .map_or(ConnectionId::EMPTY, |issued| issued.cid)
     }
 
+    /// There is more than one path, or there is about to be: the peer gets all that it stores from now on.
+    pub(crate) const fn expect_moves(&mut self) {
+        self.supply = ISSUED_CIDS;
+    }
+
     /// Draws new IDs until the peer holds `peer_limit` of them, or as many as we are willing to give.
     pub(crate) fn replenish(&mut self, peer_limit: u64, random: &mut Random) {
-        let wanted = usize::try_from(peer_limit.min(ISSUED_CIDS)).unwrap_or_default();
+        let wanted = usize::try_from(peer_limit.min(self.supply)).unwrap_or_default();
         while self.issued.len() < wanted {
             if self.issue(true, random).is_none() {
                 return;
@@ -269,6 +279,7 @@ mod tests {
         let mut random = Random::from_seed([1; 32]);
         let initial = ConnectionId::new(&[9; 8]).unwrap();
         let mut cids = LocalCids::new(initial, ResetKey::new([0; 32])).with_router();
+        cids.expect_moves();
         cids.replenish(4, &mut random);
         (cids, random)
     }
@@ -306,7 +317,24 @@ mod tests {
     #[test]
     fn the_peers_limit_is_capped_by_ours() {
         let (mut cids, mut random) = cids();
+        cids.expect_moves();
         cids.replenish(u64::MAX, &mut random);
+        assert_eq!(cids.issued.len(), 8);
+    }
+
+    /// RFC 9000, 5.1.1: enough for a move at once, and all that it stores once somebody moves.
+    #[test]
+    fn a_peer_that_stays_where_it_is_gets_few() {
+        let mut random = Random::from_seed([1; 32]);
+        let initial = ConnectionId::new(&[9; 8]).unwrap();
+        let mut cids = LocalCids::new(initial, ResetKey::new([0; 32]));
+        cids.replenish(8, &mut random);
+        assert_eq!(cids.issued.len(), 3);
+        cids.on_retire(1, &initial).unwrap();
+        cids.replenish(8, &mut random);
+        assert_eq!(cids.issued.len(), 3);
+        cids.expect_moves();
+        cids.replenish(8, &mut random);
         assert_eq!(cids.issued.len(), 8);
     }
 
@@ -349,6 +377,7 @@ mod tests {
         let (_, mut random) = cids();
         let initial = ConnectionId::new(&[9; 8]).unwrap();
         let mut cids = LocalCids::new(initial, ResetKey::new([0; 32]));
+        cids.expect_moves();
         cids.replenish(4, &mut random);
         for sequence in 1..100 {
             cids.on_retire(sequence, &ConnectionId::EMPTY).unwrap();

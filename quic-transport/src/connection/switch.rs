@@ -41,6 +41,10 @@ impl Connection {
         let mut path = self.path.branch(id, remote, local, &self.config.path());
         path.mtu.limit(self.peer.max_udp_payload);
         self.others.push(OtherPath::new(path, cid));
+        // Each path takes an ID of its own, in both directions (RFC 9000, 9.5).
+        self.local_cids.expect_moves();
+        self.local_cids
+            .replenish(self.peer.cid_limit, &mut self.random);
         id
     }
 
