@@ -28,6 +28,8 @@ const PACKETS: u64 = 10_000;
 const ROUNDS: usize = 31;
 /// Time in which everything is acknowledged.
 const PAUSE: Duration = Duration::from_millis(30);
+/// Time after which a connection rests.
+const SILENCE: Duration = Duration::from_secs(2);
 
 /// Connections that stay while others are opened.
 fn settings() -> Settings {
@@ -50,11 +52,13 @@ fn main() {
         return;
     }
     let transport = memory(SOME, &mut handshake::<Log>);
-    println!("an idle server connection, QUIC alone:           {transport} bytes");
+    println!("| an idle server connection | bytes |\n| --- | --- |");
+    println!("| QUIC alone | {transport} |");
     let http3 = memory(SOME, &mut one_request);
-    println!("an idle server connection, after HTTP/3 requests: {http3} bytes");
+    println!("| after three HTTP/3 requests | {http3} |");
+    println!("\n| idle connections beside one | ns for its packet of 1200 bytes |\n| --- | --- |");
     for (beside, speed) in BESIDE.into_iter().zip(speeds()) {
-        println!("a packet of 1200 bytes, beside {beside:>4} idle connections: {speed:>7.0} ns");
+        println!("| {beside} | {speed:.0} |");
     }
 }
 
@@ -101,13 +105,17 @@ fn one_request(pair: &mut Pairs<Http3>) {
     pair.run(PAUSE);
 }
 
-/// Bytes that the server holds for each of so many connections.
+/// Bytes that the server holds for each of so many connections, at rest after this work.
 fn memory<A: Application + Default>(count: u64, work: &mut dyn FnMut(&mut Pairs<A>)) -> i64 {
     let settings = settings();
     let mut pair = Pairs::<A>::new(&settings, Link::default());
-    open(&mut pair, &settings, 0..2, work);
+    let mut work = |pair: &mut Pairs<A>| {
+        work(pair);
+        pair.run(SILENCE);
+    };
+    open(&mut pair, &settings, 0..2, &mut work);
     let start = held_bytes();
-    open(&mut pair, &settings, 2..count + 2, work);
+    open(&mut pair, &settings, 2..count + 2, &mut work);
     (held_bytes() - start) / i64::try_from(count).unwrap()
 }
 

@@ -5,6 +5,7 @@
 //! offered; what was negotiated is read off the network. A client fails unless it has received every byte.
 
 mod number;
+mod port;
 mod work;
 mod measure;
 mod tls;

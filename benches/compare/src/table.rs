@@ -73,10 +73,17 @@ pub(crate) fn table(rows: &[Row], kind: Kind) -> String {
     let per = if kind.is_bulk() { "GB" } else { "unit" };
     let digits = if factor > 1.0 { 1 } else { 3 };
     let rounds = rows.first().map_or(0, |row| row.runs.len());
+    // Nobody wants an empty column.
+    let has_calls = rows.iter().any(|row| row.calls.is_some());
+    let (calls, rule) = if has_calls {
+        (format!(" system calls/{per} |"), " --- |")
+    } else {
+        (String::new(), "")
+    };
     let mut out = format!(
         "Medians of {rounds} rounds in turns (smallest to largest)\n\n\
-         | | wall, s | CPU of both, {unit} | client | server | system calls/{per} | peak memory, MiB |\n\
-         |---|---|---|---|---|---|---|\n"
+         |  | wall, s | CPU of both, {unit} | client | server |{calls} peak memory, MiB |\n\
+         | --- | --- | --- | --- | --- |{rule} --- |\n"
     );
     let is_one_work = rows.windows(2).all(|two| {
         let [one, other] = two else { return true };
@@ -94,19 +101,20 @@ pub(crate) fn table(rows: &[Row], kind: Kind) -> String {
             row.of_end(|pair| pair.client),
             row.of_end(|pair| pair.server),
         );
-        let calls = row.calls.map_or_else(
-            || "-".to_owned(),
-            |calls| {
+        let calls = match row.calls {
+            Some(calls) => {
                 let digits = usize::from(!kind.is_bulk());
-                format!("{:.digits$}", calls.real() / row.work.units())
-            },
-        );
+                format!(" {:.digits$} |", calls.real() / row.work.units())
+            }
+            None if has_calls => " - |".to_owned(),
+            None => String::new(),
+        };
         let [_, ours, _] = row.spread(|pair| pair.client.memory);
         let [_, theirs, _] = row.spread(|pair| pair.server.memory);
         // Writing to a string doesn't fail.
         let _ = writeln!(
             out,
-            "| {title} | {wall} | {cpu} | {client:.digits$} | {server:.digits$} | {calls} | {ours:.0} + {theirs:.0} |",
+            "| {title} | {wall} | {cpu} | {client:.digits$} | {server:.digits$} |{calls} {ours:.0} + {theirs:.0} |",
         );
     }
     out + &negotiated(rows) + &stalls(rows)

@@ -7,13 +7,13 @@ mod server_hello;
 use std::{
     collections::{HashMap, hash_map::Entry},
     io::{Read as _, Write as _},
-    net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket},
+    net::{Ipv4Addr, Shutdown, SocketAddr, TcpStream, UdpSocket},
     sync::{Arc, Mutex, PoisonError},
     thread,
 };
 
 use self::{initial::Initials, server_hello::ServerHello};
-use crate::Outcome;
+use crate::{Outcome, port};
 
 /// What was seen.
 #[derive(Clone, Default)]
@@ -34,9 +34,8 @@ pub(crate) struct Relay {
 
 impl Relay {
     pub(crate) fn start(server: SocketAddr) -> Outcome<Self> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        let address = listener.local_addr()?;
-        let socket = UdpSocket::bind(address)?;
+        let (listener, socket) = port::bind()?;
+        let address = socket.local_addr()?;
         let seen = Seen::default();
         let tcp = seen.clone();
         thread::spawn(move || {

@@ -14,7 +14,6 @@
 use std::{
     fs,
     io::{BufRead as _, BufReader},
-    net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket},
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -29,6 +28,7 @@ use nix::{
 use crate::{
     Outcome,
     measure::{Meter, say, wait_until_told},
+    port,
     work::{Job, Kind},
 };
 
@@ -83,7 +83,8 @@ impl Programs {
 
 /// Serves by the command for a port, which says when it is ready.
 pub(crate) fn serve(command: impl FnOnce(u16) -> Outcome<Command>) -> Outcome<()> {
-    let address = free_address()?;
+    // Free for both, whichever it is to use.
+    let address = port::bind()?.1.local_addr()?;
     let mut server = Server::start(&mut command(address.port())?)?;
     server.wait_until_ready()?;
     let meter = Meter::of_children()?;
@@ -91,14 +92,6 @@ pub(crate) fn serve(command: impl FnOnce(u16) -> Outcome<Command>) -> Outcome<()
     wait_until_told()?;
     drop(server);
     Ok(say(meter.figures()?)?)
-}
-
-/// A port that is free for UDP and TCP.
-fn free_address() -> Outcome<SocketAddr> {
-    let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let address = tcp.local_addr()?;
-    UdpSocket::bind(address)?;
-    Ok(address)
 }
 
 /// A server and its children, in a process group of their own.
