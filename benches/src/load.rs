@@ -223,6 +223,10 @@ impl Protocol for Client {
     }
 
     fn output(&mut self, now: Instant, buffer: &mut BatchBuffer) -> Output {
+        // The last batch has made room: filled before the next one, so that it is whole.
+        if self.connection.has_events() {
+            self.process(now);
+        }
         self.connection.process_output(now, buffer).into()
     }
 

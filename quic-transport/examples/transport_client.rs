@@ -18,21 +18,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let socket = UdpSocket::bind("127.0.0.1:0")?;
     let (mut batch, mut space, mut answer) = (BatchBuffer::new(), [0; 2048], Vec::new());
     loop {
-        let output = connection.process_output(Instant::now(), &mut batch);
-        if let Output::Datagrams(batch) = output {
-            for datagram in batch.segments() {
-                socket.send_to(datagram, batch.head().remote)?;
-            }
-            continue;
-        } else if connection.is_closed() {
-            println!("{}", String::from_utf8(answer)?);
-            return Ok(());
-        }
-        socket.set_read_timeout(output.timeout())?;
-        if let Ok((length, remote)) = socket.recv_from(&mut space) {
-            let payload = space.get_mut(..length).unwrap_or_default();
-            connection.input(Datagram::new(remote, payload), Instant::now());
-        }
         while let Some(event) = connection.next_event() {
             if event == Event::Connected {
                 let stream = connection.open(Direction::Bidirectional);
@@ -48,6 +33,21 @@ fn main() -> Result<(), Box<dyn Error>> {
                     connection.close(0, b"done");
                 }
             }
+        }
+        let output = connection.process_output(Instant::now(), &mut batch);
+        if let Output::Datagrams(batch) = output {
+            for datagram in batch.segments() {
+                socket.send_to(datagram, batch.head().remote)?;
+            }
+            continue;
+        } else if connection.is_closed() {
+            println!("{}", String::from_utf8(answer)?);
+            return Ok(());
+        }
+        socket.set_read_timeout(output.timeout())?;
+        if let Ok((length, remote)) = socket.recv_from(&mut space) {
+            let payload = space.get_mut(..length).unwrap_or_default();
+            connection.input(Datagram::new(remote, payload), Instant::now());
         }
     }
 }

@@ -68,6 +68,10 @@ impl<E: Exchange> Protocol for Download<E> {
     }
 
     fn output(&mut self, now: Instant, buffer: &mut BatchBuffer) -> Output {
+        // The last batch has made room: filled before the next one, so that it is whole.
+        if self.connection.has_events() && !self.is_done() {
+            self.process(now);
+        }
         let output = self.connection.process_output(now, buffer).into();
         // Its deadlines pass in there: without another turn nobody would hear that the time is up.
         if !matches!(output, Output::Batch(_)) && self.connection.has_events() && !self.is_done() {

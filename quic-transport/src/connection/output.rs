@@ -42,6 +42,9 @@ impl Connection {
     ///
     /// Call it after input, after calls that may give reason to send, and when the time of an
     /// [`Output::Callback`] has passed; after [`Output::Datagrams`] call it again.
+    ///
+    /// A batch makes room in the streams, and deadlines that pass are events too: take events before each call, or a long
+    /// body stops every 256 KiB until something arrives.
     pub fn process_output<'b>(&mut self, now: Instant, buffer: &'b mut BatchBuffer) -> Output<'b> {
         match self.step(now, buffer.bytes_mut()) {
             Step::Send(head) => Output::Datagrams(buffer.batch(head)),
