@@ -127,12 +127,8 @@ fn speeds() -> [f64; BESIDE.len()] {
     let mut pairs = BESIDE.map(|idle| {
         let mut pair = Pairs::<Bulk>::new(&settings, Link::default());
         open(&mut pair, &settings, 0..idle + 1, &mut handshake);
-        let Client {
-            connection,
-            application,
-        } = &mut pair.client;
-        application.skips_check = true;
-        application.request(connection, 1 << 50, 0).unwrap();
+        pair.client.application.skips_check = true;
+        pair.client.request(1 << 50, 0).unwrap();
         transfer(&mut pair, 2 * PACKETS);
         pair
     });

@@ -53,11 +53,7 @@ impl Transfer {
     fn run(self, mut pair: Bulks) -> Bulks {
         let size = u64::from(SIZE);
         let (down, up) = if self.is_upload { (0, size) } else { (size, 0) };
-        let Client {
-            connection,
-            application,
-        } = &mut pair.client;
-        application.request(connection, down, up).unwrap();
+        pair.client.request(down, up).unwrap();
         pair.run_until(|pair| pair.client.application.complete == 1);
         pair
     }

@@ -65,12 +65,8 @@ fn pair() -> Pair<Client<Bulk>, Server<Bulk>> {
     settings.server.max_datagram = 1200;
     let mut pair = Pair::<Client<Bulk>, Server<Bulk>>::new(&settings, Link::default());
     pair.handshake();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.skips_check = true;
-    application.request(connection, 1 << 50, 0).unwrap();
+    pair.client.application.skips_check = true;
+    pair.client.request(1 << 50, 0).unwrap();
     transfer(&mut pair, WARM_UP);
     pair
 }

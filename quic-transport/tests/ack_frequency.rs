@@ -47,11 +47,7 @@ fn wide() -> Link {
 fn download(ack_frequency: bool, link: Link) -> (Stats, Stats, Duration) {
     let mut pair = Bulks::new(&asking(ack_frequency), link);
     pair.handshake();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.request(connection, 20_000_000, 0).unwrap();
+    pair.client.request(20_000_000, 0).unwrap();
     pair.run_until(|pair| pair.client.application.complete == 1);
     assert!(!pair.client.application.is_wrong);
     let elapsed = pair.network.elapsed();

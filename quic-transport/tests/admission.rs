@@ -242,11 +242,7 @@ fn a_memory_that_fills_stops_windows() {
         config.clock = tls::WallClock::manual(WALL_CLOCK);
         pair.server.endpoint = Endpoint::new(config, random);
         pair.handshake();
-        let Client {
-            connection,
-            application,
-        } = &mut pair.client;
-        application.request(connection, 1, 100_000_000).unwrap();
+        pair.client.request(1, 100_000_000).unwrap();
         let mut most = 0;
         let end = pair.network.now() + SECOND * 4;
         pair.run_until(|pair| {

@@ -36,11 +36,7 @@ fn count_of(
 ) -> (Allocations, u64) {
     let mut pair = Bulks::new(&Settings::default(), link);
     pair.handshake();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.request(connection, download, upload).unwrap();
+    pair.client.request(download, upload).unwrap();
     pair.run_until(|pair| packets(pair) >= WARM_UP);
     let start = packets(&mut pair);
     let counted = allocations(|| pair.run_until(|pair| packets(pair) >= start + PACKETS));
@@ -106,11 +102,7 @@ fn two_connections_at_one_endpoint_allocate_nothing() {
     };
     run_to(4, &mut clients);
     for client in &mut clients {
-        let Client {
-            connection,
-            application,
-        } = client;
-        application.request(connection, 1 << 40, 0).unwrap();
+        client.request(1 << 40, 0).unwrap();
     }
     run_to(WARM_UP, &mut clients);
     let counted = allocations(|| run_to(WARM_UP + PACKETS, &mut clients));

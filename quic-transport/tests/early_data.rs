@@ -121,11 +121,7 @@ fn grown_limits_are_used_after_the_handshake() {
     visit.come_back();
     visit.request(10, 100_000);
     visit.request(10, 100_000);
-    let Client {
-        connection,
-        application,
-    } = &mut visit.pair.client;
-    assert_eq!(application.request(connection, 10, 10), None);
+    assert_eq!(visit.pair.client.request(10, 10), None);
     assert!(reads_early(&mut visit.pair));
     let (_, application) = visit.pair.server.connection(0).unwrap();
     assert!(application.received <= 10_000);

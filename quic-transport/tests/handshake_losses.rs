@@ -49,18 +49,14 @@ fn exchange(mut pair: Bulks, what: &str) -> Duration {
     let mut is_asked = false;
     let mut turns = 0;
     while pair.client.application.complete == 0 {
-        let Client {
-            connection,
-            application,
-        } = &mut pair.client;
-        if !is_asked && application.is_connected {
+        if !is_asked && pair.client.application.is_connected {
             is_asked = true;
-            application.request(connection, 3000, 3000).unwrap();
+            pair.client.request(3000, 3000).unwrap();
         }
         assert!(
-            application.closed.is_none(),
+            pair.client.application.closed.is_none(),
             "{what}: {:?}",
-            application.closed
+            pair.client.application.closed
         );
         assert!(pair.step(), "{what}: nothing happens any more");
         turns += 1;

@@ -74,11 +74,7 @@ fn after_a_transfer() {
     for link in links {
         let mut pair = Pair::<Client<Bulk>, Server<Bulk>>::new(&Settings::default(), link);
         pair.handshake();
-        let Client {
-            connection,
-            application,
-        } = &mut pair.client;
-        application.request(connection, 300_000, 300_000).unwrap();
+        pair.client.request(300_000, 300_000).unwrap();
         pair.run_until(|pair| pair.client.application.complete == 1);
         // What is lost last is sent again, with a backoff.
         pair.network
@@ -261,22 +257,14 @@ fn while_the_search_for_a_larger_datagram_has_to_wait() {
     };
     let mut pair = Pair::<Client<Bulk>, Server<Bulk>>::new(&settings, narrow);
     pair.handshake();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.request(connection, 1 << 20, 1 << 20).unwrap();
+    pair.client.request(1 << 20, 1 << 20).unwrap();
     pair.run(SEARCH.saturating_sub(SECOND * 2));
     for _ in 0..40 {
         for (from, to) in [(CLIENT, SERVER), (SERVER, CLIENT)] {
             let lost = |_: &mut Vec<u8>, _: u64| Verdict::Drop;
             pair.network.set_filter(from, to, Box::new(lost));
         }
-        let Client {
-            connection,
-            application,
-        } = &mut pair.client;
-        application.request(connection, 1, 1).unwrap();
+        pair.client.request(1, 1).unwrap();
         // For one probe timeout, so that it doesn't look as if only small datagrams got through.
         let (turns, _) = pair.turns(Duration::from_millis(75));
         assert!(turns < 50, "{turns}");

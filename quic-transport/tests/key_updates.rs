@@ -31,11 +31,8 @@ fn updates_follow_each_other_no_faster_than_they_may() {
     );
     pair.handshake();
     pair.run(Duration::from_millis(100));
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.request(connection, 1000, 1000).unwrap();
+    pair.client.request(1000, 1000).unwrap();
+    let connection = &mut pair.client.connection;
     connection.update_keys().unwrap();
     assert_eq!(connection.update_keys(), Err(ApiError::KeyUpdate));
     pair.run(Duration::from_millis(12));
@@ -62,13 +59,7 @@ fn a_transfer_survives_updates_from_both_ends_on_a_bad_link() {
     };
     let mut pair = Bulks::new(&Settings::default(), link);
     pair.handshake();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application
-        .request(connection, 5_000_000, 1_000_000)
-        .unwrap();
+    pair.client.request(5_000_000, 1_000_000).unwrap();
     let mut updates = 0;
     pair.run_until(|pair| {
         updates += u64::from(pair.client.connection.update_keys().is_ok());

@@ -68,13 +68,7 @@ fn a_probed_path_takes_over_in_mid_transfer() {
         };
         let mut pair = Bulks::new(&Settings::default(), lossy);
         pair.handshake();
-        let Client {
-            connection,
-            application,
-        } = &mut pair.client;
-        application
-            .request(connection, 3_000_000, 1_000_000)
-            .unwrap();
+        pair.client.request(3_000_000, 1_000_000).unwrap();
         pair.run(MS * 200);
         pair.network.add_address(CLIENT, second());
         let now = pair.network.now();
@@ -103,11 +97,7 @@ fn a_probed_path_takes_over_in_mid_transfer() {
 fn a_move_without_a_probe_is_validated_on_the_way() {
     let mut pair = Bulks::new(&Settings::default(), link());
     pair.handshake();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.request(connection, 3_000_000, 0).unwrap();
+    pair.client.request(3_000_000, 0).unwrap();
     pair.run(MS * 200);
     let home = pair.network.address(CLIENT);
     pair.network.add_address(CLIENT, second());
@@ -302,11 +292,7 @@ fn both_ends_move_to_the_preferred_address() {
         let mut pair = Bulks::new(&preferring(), lossy);
         pair.network.add_address(SERVER, preferred().into());
         pair.handshake();
-        let Client {
-            connection,
-            application,
-        } = &mut pair.client;
-        application.request(connection, 3_000_000, 0).unwrap();
+        pair.client.request(3_000_000, 0).unwrap();
         pair.run_until(|pair| pair.client.application.complete == 1);
         assert!(!pair.client.application.is_wrong);
         let here = SocketAddr::from(preferred());

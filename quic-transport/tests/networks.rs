@@ -51,14 +51,11 @@ fn transfer(seed: u8, worst: u32, bytes: u64) -> Outcome {
         .set_link(SERVER, CLIENT, link(&mut random, worst));
     let mut is_asked = false;
     pair.run_until(|pair| {
-        let Client {
-            connection,
-            application,
-        } = &mut pair.client;
-        if !is_asked && application.is_connected {
+        if !is_asked && pair.client.application.is_connected {
             is_asked = true;
-            application.request(connection, bytes, bytes).unwrap();
+            pair.client.request(bytes, bytes).unwrap();
         }
+        let application = &pair.client.application;
         application.complete == 1 || application.closed.is_some()
     });
     let server = pair.server.connection(0);
@@ -161,14 +158,11 @@ fn single_faults_up_to_half_of_all_datagrams() {
             let mut pair = Bulks::new(&Settings::default(), link);
             let mut is_asked = false;
             pair.run_until(|pair| {
-                let Client {
-                    connection,
-                    application,
-                } = &mut pair.client;
-                if !is_asked && application.is_connected {
+                if !is_asked && pair.client.application.is_connected {
                     is_asked = true;
-                    application.request(connection, 50_000, 50_000).unwrap();
+                    pair.client.request(50_000, 50_000).unwrap();
                 }
+                let application = &pair.client.application;
                 application.complete == 1 || application.closed.is_some()
             });
             let application = &pair.client.application;

@@ -56,11 +56,7 @@ fn forget<A>(server: &mut Server<A>) {
 fn visit(index: u64, pair: &mut Pair<Client<Bulk>, Server<Bulk>>, tls: &tls::ClientConfig) {
     pair.client = client(index, pair, tls);
     pair.handshake();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.request(connection, 3_000, 3_000).unwrap();
+    pair.client.request(3_000, 3_000).unwrap();
     pair.run_until(|pair| pair.client.application.complete == 1);
     match index % 4 {
         0 => pair.client.connection.close(0, b"done"),
@@ -156,12 +152,8 @@ fn ended_streams_leave_the_heap_where_it_was() {
     let mut exchange = |count: u64| {
         for index in 0..count {
             let done = pair.client.application.complete + 1;
-            let Client {
-                connection,
-                application,
-            } = &mut pair.client;
             let (down, up) = (index % 5 * 1000 + 1, index % 3 * 1000);
-            application.request(connection, down, up).unwrap();
+            pair.client.request(down, up).unwrap();
             pair.run_until(|pair| pair.client.application.complete == done);
         }
         pair.run(SECOND);

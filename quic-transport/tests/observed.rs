@@ -84,19 +84,11 @@ fn what_is_shown_is_what_is_counted() {
     pair.handshake();
     pair.run(Duration::from_secs(1));
     pair.client.connection.update_keys().unwrap();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.request(connection, 300_000, 300_000).unwrap();
+    pair.client.request(300_000, 300_000).unwrap();
     pair.run_until(|pair| pair.client.application.complete == 1);
     let (server, _) = pair.server.connection(0).unwrap();
     server.update_keys().unwrap();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.request(connection, 1000, 1000).unwrap();
+    pair.client.request(1000, 1000).unwrap();
     pair.run_until(|pair| pair.client.application.complete == 2);
     pair.client.connection.close(0, b"done");
     pair.run(Duration::from_secs(5));

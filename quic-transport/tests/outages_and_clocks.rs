@@ -63,13 +63,9 @@ fn a_path_that_comes_back_is_used_within_a_backed_off_pto() {
         for upload in [0, 1] {
             let mut pair = Bulks::new(&settings, link());
             pair.handshake();
-            let Client {
-                connection,
-                application,
-            } = &mut pair.client;
             let bytes = 1 << 40;
             let (down, up) = if upload == 0 { (bytes, 0) } else { (1, bytes) };
-            application.request(connection, down, up).unwrap();
+            pair.client.request(down, up).unwrap();
             pair.network.set_links(Link {
                 bandwidth: Some(50_000_000),
                 queue: 500_000,

@@ -22,11 +22,7 @@ fn link() -> Link {
 fn started(download: u64, upload: u64) -> Bulks {
     let mut pair = Bulks::new(&Settings::default(), link());
     pair.handshake();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.request(connection, download, upload).unwrap();
+    pair.client.request(download, upload).unwrap();
     pair
 }
 
@@ -60,11 +56,7 @@ fn small_packets_do_not_hide_that_large_ones_are_lost() {
         ..link()
     };
     pair.network.set_links(narrow);
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.request(connection, 0, 1500).unwrap();
+    pair.client.request(0, 1500).unwrap();
     pair.run(Duration::from_secs(2));
     assert_eq!(pair.client.application.complete, 2);
 }
@@ -141,11 +133,7 @@ fn limited(largest: usize) -> Pair<Limited<Client<Bulk>>, Limited<Server<Bulk>>>
 fn what_the_system_refuses_costs_no_time() {
     let mut pair = limited(1452);
     pair.run(Duration::from_secs(1));
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client.party;
-    application.request(connection, 200_000, 200_000).unwrap();
+    pair.client.party.request(200_000, 200_000).unwrap();
     pair.run(Duration::from_secs(1));
     assert_eq!(pair.client.party.application.complete, 1);
     let client = pair.client.party.connection.stats();
@@ -164,11 +152,7 @@ fn a_smaller_interface_makes_datagrams_smaller() {
     for (download, upload) in [(6_000_000, 0), (0, 6_000_000)] {
         let mut pair = limited(1472);
         pair.run(Duration::from_secs(1));
-        let Client {
-            connection,
-            application,
-        } = &mut pair.client.party;
-        application.request(connection, download, upload).unwrap();
+        pair.client.party.request(download, upload).unwrap();
         for largest in [1472, 1400, 1252] {
             (pair.client.largest, pair.server.largest) = (largest, largest);
             pair.run(Duration::from_millis(500));
@@ -191,11 +175,7 @@ fn a_path_below_the_minimum_ends_the_connection() {
     let mut pair = limited(1452);
     pair.run(Duration::from_secs(1));
     pair.server.largest = 1199;
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client.party;
-    application.request(connection, 100_000, 0).unwrap();
+    pair.client.party.request(100_000, 0).unwrap();
     pair.run(Duration::from_secs(1));
     let closed = pair.client.party.application.closed.clone();
     assert!(

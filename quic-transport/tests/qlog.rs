@@ -45,11 +45,7 @@ fn logged() -> (Vec<u8>, Stats) {
     pair.handshake();
     pair.run(Duration::from_secs(1));
     pair.client.connection.update_keys().unwrap();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.request(connection, 300_000, 300_000).unwrap();
+    pair.client.request(300_000, 300_000).unwrap();
     pair.run_until(|pair| pair.client.application.complete == 1);
     pair.client.connection.close(7, b"done");
     pair.run(Duration::from_secs(5));

@@ -17,11 +17,7 @@ type Bulks = Pair<Client<Bulk>, Server<Bulk>>;
 fn downloading(settings: &Settings, link: Link, bytes: u64) -> Bulks {
     let mut pair = Bulks::new(settings, link);
     pair.handshake();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.request(connection, bytes, 0).unwrap();
+    pair.client.request(bytes, 0).unwrap();
     pair
 }
 
@@ -36,11 +32,7 @@ fn a_transfer_survives_a_new_port_and_a_new_host() {
         for (download, upload) in [(3_000_000, 0), (0, 3_000_000)] {
             let mut pair = Bulks::new(&Settings::default(), link());
             pair.handshake();
-            let Client {
-                connection,
-                application,
-            } = &mut pair.client;
-            application.request(connection, download, upload).unwrap();
+            pair.client.request(download, upload).unwrap();
             pair.run(MS * 300);
             let start = pair.network.now();
             pair.network.rebind(CLIENT, address);
@@ -226,11 +218,7 @@ fn a_client_that_moved_gets_a_token_for_its_new_address() {
     pair.run(SECOND);
     let with_one = sessions.export().len();
     pair.network.rebind(CLIENT, other_host());
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.request(connection, 10_000, 10_000).unwrap();
+    pair.client.request(10_000, 10_000).unwrap();
     pair.run(SECOND);
     assert!(sessions.export().len() > with_one, "there are two tokens");
 }

@@ -224,11 +224,7 @@ fn a_pause_in_a_transfer_changes_nothing() {
     let mut pair = Pair::<Client<Bulk>, Server<Bulk>>::new(&Settings::default(), link());
     pair.handshake();
     for complete in 1..4 {
-        let Client {
-            connection,
-            application,
-        } = &mut pair.client;
-        application.request(connection, 300_000, 300_000).unwrap();
+        pair.client.request(300_000, 300_000).unwrap();
         pair.run_until(|pair| pair.client.application.complete == complete);
         pair.run(SECOND * 5);
         assert_eq!(rests(&mut pair), (true, true));

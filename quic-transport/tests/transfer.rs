@@ -13,11 +13,7 @@ type Bulks = Pair<Client<Bulk>, Server<Bulk>>;
 fn transfer(link: Link, download: u64, upload: u64) -> Bulks {
     let mut pair = Bulks::new(&Settings::default(), link);
     pair.handshake();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.request(connection, download, upload).unwrap();
+    pair.client.request(download, upload).unwrap();
     pair.run_until(|pair| pair.client.application.complete == 1);
     assert_eq!(pair.client.application.received, download);
     assert!(!pair.client.application.is_wrong);
@@ -77,11 +73,7 @@ fn a_probe_of_the_mtu_holds_nothing_up() {
         let mut pair = Bulks::new(&settings, link);
         pair.handshake();
         let start = pair.network.elapsed();
-        let Client {
-            connection,
-            application,
-        } = &mut pair.client;
-        application.request(connection, 1, 0).unwrap();
+        pair.client.request(1, 0).unwrap();
         pair.run_until(|pair| pair.client.application.complete == 1);
         let elapsed = pair.network.elapsed().saturating_sub(start);
         // A round trip takes 2 ms; a delayed acknowledgment would take 25 more.
@@ -102,11 +94,7 @@ fn paths_of_any_mtu_work() {
         };
         let mut pair = Bulks::new(&settings, link);
         pair.handshake();
-        let Client {
-            connection,
-            application,
-        } = &mut pair.client;
-        application.request(connection, 20_000_000, 0).unwrap();
+        pair.client.request(20_000_000, 0).unwrap();
         pair.run_until(|pair| pair.client.application.complete == 1);
         assert!(!pair.client.application.is_wrong);
         let (server, _) = pair.server.connection(0).unwrap();

@@ -19,12 +19,8 @@ fn download(settings: &Settings) -> Duration {
     };
     let mut pair = Pair::<Client<Bulk>, Server<Bulk>>::new(settings, link);
     pair.handshake();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.skips_check = true;
-    application.request(connection, BYTES, 0).unwrap();
+    pair.client.application.skips_check = true;
+    pair.client.request(BYTES, 0).unwrap();
     let start = pair.network.now();
     pair.run_until(|pair| pair.client.application.complete == 1);
     pair.network.now() - start

@@ -9,6 +9,8 @@ use quic_transport::{
     Application, CloseReason, Connection, Direction, Event, StreamError, StreamEvent, StreamId,
 };
 
+use crate::ends::Client;
+
 /// Bytes of the length at the beginning of a request.
 const REQUEST: usize = 8;
 
@@ -53,6 +55,14 @@ struct Receiving {
     offset: u64,
     /// The request as far as it has arrived, at a server.
     request: Option<([u8; REQUEST], usize)>,
+}
+
+impl Client<Bulk> {
+    /// [`Bulk::request`] on the client's own connection.
+    pub fn request(&mut self, download: u64, upload: u64) -> Option<StreamId> {
+        self.application
+            .request(&mut self.connection, download, upload)
+    }
 }
 
 impl Bulk {

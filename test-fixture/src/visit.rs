@@ -91,11 +91,7 @@ impl Visit {
 
     /// The client asks for something at once.
     pub fn request(&mut self, download: u64, upload: u64) {
-        let Client {
-            connection,
-            application,
-        } = &mut self.pair.client;
-        application.request(connection, download, upload).unwrap();
+        self.pair.client.request(download, upload).unwrap();
     }
 
     /// Runs until the client has so many answers, and the server as many requests, each once and whole.

@@ -60,11 +60,7 @@ fn come_back(visit: &mut Visit, limits: Config, input: &mut Reader<'_>) -> Optio
     for _ in 0..choice % 4 {
         let size = |input: &mut Reader<'_>| input.u16().map(|size| u64::from(size) % MOST).ok();
         let (download, upload) = (size(input)?, size(input)?);
-        let crate::ends::Client {
-            connection,
-            application,
-        } = &mut visit.pair.client;
-        if application.request(connection, download, upload).is_some() {
+        if visit.pair.client.request(download, upload).is_some() {
             count += 1;
             uploaded += upload + 8;
         }

@@ -85,12 +85,8 @@ fn bulk(link: Link, (download, upload): (u64, u64), count: u64) -> Allocations {
     settings.server.max_datagram = 1200;
     let mut pair = Bulks::new(&settings, link);
     pair.handshake();
-    let Client {
-        connection,
-        application,
-    } = &mut pair.client;
-    application.skips_check = true;
-    application.request(connection, download, upload).unwrap();
+    pair.client.application.skips_check = true;
+    pair.client.request(download, upload).unwrap();
     let packets = |pair: &Bulks| {
         let stats = pair.client.connection.stats();
         if download > 0 {
