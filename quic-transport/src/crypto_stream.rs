@@ -73,7 +73,7 @@ impl CryptoStream {
     }
 
     /// What TLS has given, if nothing of it has been sent.
-    pub(crate) fn unsent(&self) -> Vec<u8> {
+    pub(crate) fn unsent(&mut self) -> Vec<u8> {
         let mut bytes = vec![0; to_length(self.send.unsent())];
         self.send.copy_to(self.send.sent(), &mut bytes);
         bytes

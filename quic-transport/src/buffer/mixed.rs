@@ -18,6 +18,8 @@ pub(super) struct Mixed {
     lent: VecDeque<Lent>,
     /// Bytes that have been lent, those that are no longer needed included.
     total: u64,
+    /// The lent piece that was read last: what is sent next lies there, or in the next one.
+    read: usize,
 }
 
 /// A piece that the application has lent.
@@ -66,8 +68,8 @@ impl Mixed {
 
     /// Copies bytes from `offset` on into `target`; returns how many were there.
     #[inline(never)]
-    pub(super) fn copy_to(&self, offset: u64, target: &mut [u8]) -> usize {
-        let mut index = self.first_beyond(offset);
+    pub(super) fn copy_to(&mut self, offset: u64, target: &mut [u8]) -> usize {
+        let mut index = self.first_to_read(offset);
         let mut copied = 0;
         while let Some(rest) = target.get_mut(copied..).filter(|rest| !rest.is_empty()) {
             let at = offset.saturating_add(to_offset(copied));
@@ -97,6 +99,7 @@ impl Mixed {
             }
             copied += count;
         }
+        self.read = index.saturating_sub(1);
         copied
     }
 
@@ -105,6 +108,7 @@ impl Mixed {
     pub(super) fn release(&mut self, floor: u64, pool: &mut ChunkPool) {
         while self.lent.front().is_some_and(|lent| lent.end() <= floor) {
             self.lent.pop_front();
+            self.read = self.read.saturating_sub(1);
         }
         let floor = self.copied_below(floor);
         self.copied.release(floor, pool);
@@ -128,6 +132,17 @@ impl Mixed {
     pub(super) fn clear(&mut self, pool: &mut ChunkPool) {
         self.lent.clear();
         self.copied.clear(pool);
+    }
+
+    /// [`Self::first_beyond`], found at once where the last reading ended.
+    fn first_to_read(&self, offset: u64) -> usize {
+        let is_behind = |index: usize| self.lent.get(index).is_none_or(|lent| lent.end() <= offset);
+        if self.read > 0 && !is_behind(self.read - 1) {
+            return self.first_beyond(offset);
+        }
+        let mut near = self.read..self.lent.len().min(self.read + 3);
+        near.find(|index| !is_behind(*index))
+            .unwrap_or_else(|| self.first_beyond(offset))
     }
 
     /// The first lent piece of which something lies at `offset` or beyond.
@@ -162,7 +177,7 @@ mod tests {
         mixed
     }
 
-    fn read(mixed: &Mixed, offset: u64, length: usize) -> Vec<u8> {
+    fn read(mixed: &mut Mixed, offset: u64, length: usize) -> Vec<u8> {
         let mut target = vec![0; length];
         let copied = mixed.copy_to(offset, &mut target);
         target.truncate(copied);
@@ -172,15 +187,33 @@ mod tests {
     #[test]
     fn any_range_is_read_through_both_kinds() {
         let mut pool = ChunkPool::default();
-        let mixed = mixed(&mut pool);
+        let mut mixed = mixed(&mut pool);
         let whole = b"abLENTcdMOREe";
         for start in 0..whole.len() {
             for end in start..=whole.len() {
                 let offset = 100 + u64::try_from(start).unwrap();
-                assert_eq!(read(&mixed, offset, end - start), whole[start..end]);
+                assert_eq!(read(&mut mixed, offset, end - start), whole[start..end]);
             }
         }
-        assert_eq!(read(&mixed, 111, 10), b"Ee", "no more is there");
+        assert_eq!(read(&mut mixed, 111, 10), b"Ee", "no more is there");
+    }
+
+    /// What is read is found from where the last reading ended: forwards, backwards, and after pieces have gone.
+    #[test]
+    fn where_the_last_reading_ended_decides_nothing() {
+        let mut pool = ChunkPool::default();
+        let mut mixed = Mixed::new(Store::default());
+        for piece in 0..50_u8 {
+            mixed.lend(u64::from(piece) * 10, Bytes::copy_from_slice(&[piece; 10]));
+        }
+        for step in 0..500_u64 {
+            let floor = step / 5;
+            mixed.release(floor, &mut pool);
+            let offset = floor + step * 7919 % (500 - floor);
+            let piece = u8::try_from(offset / 10).unwrap();
+            assert_eq!(read(&mut mixed, offset, 1), [piece], "{offset}");
+            assert_eq!(read(&mut mixed, offset, 1), [piece], "{offset} again");
+        }
     }
 
     #[test]
@@ -190,13 +223,13 @@ mod tests {
         assert_eq!(mixed.copied.slice(100, 10), b"abcde");
         mixed.release(107, &mut pool);
         assert_eq!(mixed.lent.len(), 1);
-        assert_eq!(read(&mixed, 107, 10), b"dMOREe");
+        assert_eq!(read(&mut mixed, 107, 10), b"dMOREe");
         mixed.release(110, &mut pool);
         mixed.write(113, b"fg", 110, &mut pool);
-        assert_eq!(read(&mixed, 110, 10), b"REefg");
+        assert_eq!(read(&mut mixed, 110, 10), b"REefg");
         mixed.release(112, &mut pool);
         assert!(mixed.lent.is_empty());
-        assert_eq!(read(&mixed, 112, 10), b"efg");
+        assert_eq!(read(&mut mixed, 112, 10), b"efg");
     }
 
     #[test]
@@ -215,7 +248,7 @@ mod tests {
             let mut mixed = mixed(&mut pool);
             mixed.truncate(end);
             assert_eq!(mixed.lent.len(), left, "{end}");
-            assert_eq!(read(&mixed, 100, rest.len()), rest.as_bytes(), "{end}");
+            assert_eq!(read(&mut mixed, 100, rest.len()), rest.as_bytes(), "{end}");
         }
     }
 }

@@ -167,8 +167,8 @@ impl SendBuffer {
 
     /// Copies the bytes of a chunk just taken.
     #[inline]
-    pub(crate) fn copy_to(&self, offset: u64, target: &mut [u8]) {
-        let copied = match &self.content {
+    pub(crate) fn copy_to(&mut self, offset: u64, target: &mut [u8]) {
+        let copied = match &mut self.content {
             Content::Copied(store) => store.copy_to(offset, target),
             Content::Mixed(mixed) => mixed.copy_to(offset, target),
         };

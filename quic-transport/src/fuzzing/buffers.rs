@@ -252,7 +252,7 @@ impl Sending {
         self.compare(first, length);
     }
 
-    fn compare(&self, start: usize, length: usize) {
+    fn compare(&mut self, start: usize, length: usize) {
         let mut space = vec![0; length];
         self.buffer.copy_to(wide(start), &mut space);
         assert!(space.into_iter().eq((start..start + length).map(pattern)));

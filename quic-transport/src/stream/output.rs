@@ -19,7 +19,7 @@ pub(super) mod owed {
 }
 
 /// New data of one stream that nothing else comes before or between.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Bulk<'s> {
     /// The stream.
     pub(crate) id: StreamId,
@@ -28,7 +28,7 @@ pub(crate) struct Bulk<'s> {
     /// Where it ends; the FIN is left to another packet.
     pub(crate) end: u64,
     /// What it lies in.
-    pub(crate) buffer: &'s SendBuffer,
+    pub(crate) buffer: &'s mut SendBuffer,
 }
 
 /// Whether there may be room for more.
@@ -60,24 +60,25 @@ impl Streams {
     }
 
     /// The data that packets would be filled with one after the other, if it is new data of a single stream.
-    pub(crate) fn bulk(&self) -> Option<Bulk<'_>> {
+    pub(crate) fn bulk(&mut self) -> Option<Bulk<'_>> {
         let lane = u8::try_from(self.sendable_lanes().trailing_zeros()).ok()?;
         if self.has_pending_control() || 1_u32.checked_shl(lane.into())? & NEW_LANES == 0 {
             return None;
         }
         let slot = self.scheduled.first(lane)?;
-        let stream = self.table.get(slot)?;
-        let send = stream.send.as_ref()?;
+        let credit = self.new_data_credit();
+        let stream = self.table.get_mut(slot)?;
+        let send = stream.send.as_mut()?;
         if send.priority.is_incremental() && !self.scheduled.is_alone(lane) {
             return None;
         }
-        let offer = send.offer(self.new_data_credit());
+        let offer = send.offer(credit);
         let length = offer.length.saturating_sub(usize::from(offer.fin));
         offer.new.then(|| Bulk {
             id: stream.id,
             offset: offer.offset,
             end: offer.offset.saturating_add(to_offset(length)),
-            buffer: &send.buffer,
+            buffer: &mut send.buffer,
         })
     }
 

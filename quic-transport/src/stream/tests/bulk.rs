@@ -5,7 +5,7 @@ use crate::stream::{PeerLimits, Priority};
 use crate::transmit::SentFrame;
 
 /// Where it begins and ends.
-fn bulk(streams: &Streams) -> Option<(StreamId, u64, u64)> {
+fn bulk(streams: &mut Streams) -> Option<(StreamId, u64, u64)> {
     let bulk = streams.bulk()?;
     Some((bulk.id, bulk.offset, bulk.end))
 }
@@ -20,11 +20,11 @@ fn send(streams: &mut Streams, length: usize) -> StreamId {
 fn the_fin_is_left_to_another_packet() {
     let mut streams = server();
     let id = send(&mut streams, 5000);
-    assert_eq!(bulk(&streams), Some((id, 0, 5000)));
+    assert_eq!(bulk(&mut streams), Some((id, 0, 5000)));
     streams.finish(id).unwrap();
-    assert_eq!(bulk(&streams), Some((id, 0, 4999)));
+    assert_eq!(bulk(&mut streams), Some((id, 0, 4999)));
     streams.on_bulk(id, 3000);
-    assert_eq!(bulk(&streams), Some((id, 3000, 4999)));
+    assert_eq!(bulk(&mut streams), Some((id, 3000, 4999)));
     assert_eq!(streams.unsent(), 2000);
     let last = write(&mut streams, 4000);
     let record = SentFrame::Stream {
@@ -34,7 +34,7 @@ fn the_fin_is_left_to_another_packet() {
         fin: true,
     };
     assert_eq!(last.records, [record]);
-    assert_eq!(bulk(&streams), None);
+    assert_eq!(bulk(&mut streams), None);
 }
 
 #[test]
@@ -42,18 +42,18 @@ fn streams_that_take_turns_are_no_bulk_but_in_a_lane_of_their_own() {
     let mut streams = server();
     let first = send(&mut streams, 5000);
     let second = send(&mut streams, 5000);
-    assert_eq!(bulk(&streams), None);
+    assert_eq!(bulk(&mut streams), None);
     streams
         .set_priority(second, Priority::new(1, true))
         .unwrap();
-    assert_eq!(bulk(&streams), Some((second, 0, 5000)));
+    assert_eq!(bulk(&mut streams), Some((second, 0, 5000)));
     streams.on_bulk(second, 5000);
-    assert_eq!(bulk(&streams), Some((first, 0, 5000)));
+    assert_eq!(bulk(&mut streams), Some((first, 0, 5000)));
     let third = send(&mut streams, 10);
     for id in [first, third] {
         streams.set_priority(id, Priority::new(3, false)).unwrap();
     }
-    assert_eq!(bulk(&streams), Some((first, 0, 5000)), "in their order");
+    assert_eq!(bulk(&mut streams), Some((first, 0, 5000)), "in their order");
 }
 
 #[test]
@@ -63,14 +63,14 @@ fn what_is_owed_or_lost_goes_first() {
     let packet = write(&mut streams, 1000);
     let other = streams.open(BIDI).unwrap();
     streams.reset(other, 1).unwrap();
-    assert_eq!(bulk(&streams), None, "RESET_STREAM is owed");
+    assert_eq!(bulk(&mut streams), None, "RESET_STREAM is owed");
     write(&mut streams, 20);
-    let next = bulk(&streams).map(|(id, ..)| id);
+    let next = bulk(&mut streams).map(|(id, ..)| id);
     assert_eq!(next, Some(id));
     for record in packet.records {
         streams.on_lost(record);
     }
-    assert_eq!(bulk(&streams), None, "lost data is sent again first");
+    assert_eq!(bulk(&mut streams), None, "lost data is sent again first");
 }
 
 #[test]
@@ -85,8 +85,8 @@ fn bulk_ends_where_credit_does() {
         let id = streams.open(BIDI).unwrap();
         streams.send(id, &[7; 4000]).unwrap();
         streams.send(id, &[7; 1000]).unwrap();
-        assert_eq!(bulk(&streams), Some((id, 0, 4000)));
+        assert_eq!(bulk(&mut streams), Some((id, 0, 4000)));
         streams.on_bulk(id, 4000);
-        assert_eq!(bulk(&streams), None);
+        assert_eq!(bulk(&mut streams), None);
     }
 }
