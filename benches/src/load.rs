@@ -61,10 +61,13 @@ impl Load {
             ..Config::default()
         };
         let random = Random::from_seed(bytes);
-        Self::open(events, service.address, &service.tls, &config, random)
+        let mut load = Self::open(events, service.address, &service.tls, &config, random);
+        load.finish_handshake();
+        load
     }
 
-    /// Completes a handshake with the server at `address`, over the first of these sockets.
+    /// A client of the server at `address`, over the first of these sockets. Its first requests go along with the end of
+    /// its handshake, unless that is [finished](Self::finish_handshake) before.
     #[must_use]
     pub fn open(
         events: EventLoop,
@@ -93,9 +96,12 @@ impl Load {
             is_connected: false,
             is_closing: false,
         };
-        let mut load = Self { client, events };
-        load.events.run(&mut load.client).unwrap();
-        load
+        Self { client, events }
+    }
+
+    /// Completes the handshake.
+    pub fn finish_handshake(&mut self) {
+        self.events.run(&mut self.client).unwrap();
     }
 
     /// The connection, for what can be asked about it.

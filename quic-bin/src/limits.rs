@@ -9,7 +9,10 @@ pub const READS_PER_TURN: usize = 16;
 pub const BATCHES_PER_TURN: usize = 16;
 
 /// Waits longer than this are left to the poller's own timeout, in whole milliseconds.
-pub const MAX_PRECISE_WAIT: Duration = Duration::from_millis(100);
+///
+/// An acknowledgment or a probe may be a millisecond late, and needs no timer then, which would have to be set and may go
+/// off for nothing.
+pub const MAX_PRECISE_WAIT: Duration = Duration::from_millis(10);
 
 /// Deadlines that differ by less than this are the same one.
 pub const TIMER_SLACK: Duration = Duration::from_micros(20);

@@ -172,6 +172,9 @@ pub(crate) const MEMORY_STEPS: u64 = 64;
 /// What a connection counts as at least, streams and their windows apart.
 pub(crate) const CONNECTION_MEMORY: u64 = 32 << 10;
 
+/// What the traces of a connection count as that its peer has closed.
+pub(crate) const TRACES_MEMORY: u64 = 512;
+
 /// A receive window that nobody fills counts for this fraction of it.
 pub(crate) const WINDOW_SHARE: u64 = 4;
 

@@ -1,11 +1,14 @@
 //! How connections end: which packets say so, and how long what is left stays.
 #![expect(clippy::unwrap_used, reason = "test code")]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use test_fixture::scripted::{Level, ScriptedPeer, SeenClose, frames};
+use quic_transport::{Application, Connection};
+use test_fixture::ends::{Server, Settings};
+use test_fixture::network::Link;
+use test_fixture::scripted::{Level, Parameters, ScriptedPeer, SeenClose, frames};
 use test_fixture::scripted_pairs::{ROUND_TRIP, ToServer, to_client, to_server};
-use test_fixture::{CLIENT, SERVER};
+use test_fixture::{CLIENT, Pair, SERVER};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
@@ -67,6 +70,49 @@ fn draining_lasts_three_ptos_in_silence() {
     pair.run(SECOND);
     assert_eq!(pair.server.endpoint.len(), 0);
     assert_eq!(pair.network.passed(SERVER, CLIENT).sent, sent);
+}
+
+/// Wants nothing of a connection that is over, as applications do unless they say otherwise.
+#[derive(Debug, Default)]
+struct Leaver;
+
+impl Application for Leaver {
+    fn process(&mut self, connection: &mut Connection, _: Instant) {
+        while connection.next_event().is_some() {}
+    }
+}
+
+/// RFC 9000, 10.2: a draining connection is held no longer than the application wants it; what comes late still leads to
+/// no answer, for three PTOs, and then nothing is left.
+#[test]
+fn a_drained_connection_leaves_traces_that_answer_nothing() {
+    let link = Link::delayed(ROUND_TRIP / 2);
+    let parameters = Parameters::generous();
+    let mut pair = Pair::<ScriptedPeer, Server<Leaver>>::scripted_client(
+        &Settings::default(),
+        parameters,
+        link,
+    );
+    pair.handshake();
+    pair.run(SECOND);
+    let (connection, _) = pair.server.connection(0).unwrap();
+    let time = 3 * (connection.stats().smoothed_rtt + MAX_ACK_DELAY);
+    let held = pair.server.endpoint.memory();
+    let sent = pair.network.passed(SERVER, CLIENT).sent;
+    pair.client
+        .send(Level::OneRtt, &frames::application_close(1, b"over"));
+    pair.run(ROUND_TRIP);
+    assert!(pair.server.connection(0).is_none());
+    assert!(pair.server.endpoint.memory() < held / 100);
+    for _ in 0..20 {
+        pair.client.send(Level::OneRtt, &frames::ping());
+    }
+    pair.run(time);
+    assert_eq!(pair.server.endpoint.len(), 1);
+    assert_eq!(pair.network.passed(SERVER, CLIENT).sent, sent);
+    pair.run(SECOND);
+    let endpoint = &pair.server.endpoint;
+    assert_eq!((endpoint.len(), endpoint.memory()), (0, 0));
 }
 
 /// RFC 9000, 10.2.3: after confirmation a 1-RTT packet says it, in the application's words.

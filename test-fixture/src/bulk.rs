@@ -172,6 +172,10 @@ impl Application for Bulk {
             }
         }
     }
+
+    fn outlives_its_peer(&self) -> bool {
+        true
+    }
 }
 
 impl Sending {

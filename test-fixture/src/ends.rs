@@ -85,6 +85,10 @@ impl Application for Log {
         self.events
             .extend(std::iter::from_fn(|| connection.next_event()));
     }
+
+    fn outlives_its_peer(&self) -> bool {
+        true
+    }
 }
 
 /// A client's connection and what runs above it.

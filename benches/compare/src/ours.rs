@@ -102,6 +102,7 @@ pub(crate) fn run(job: &Job, address: SocketAddr, way: Way) -> Outcome<()> {
         let random = Random::from_seed(random::seed()?);
         let mut load = Load::open(events, address, &tls, &config, random);
         if work.connections() == 1 {
+            load.finish_handshake();
             meter = Meter::start()?;
         }
         let received = load.run(plan(work)?);

@@ -50,6 +50,11 @@ impl Connection {
         !self.life.is_open()
     }
 
+    /// Whether the peer has closed, so that nothing is sent any more.
+    pub(crate) const fn is_draining(&self) -> bool {
+        matches!(self.life, Life::Draining { .. })
+    }
+
     /// Whether the connection is over and can be dropped.
     #[must_use]
     pub const fn is_closed(&self) -> bool {

@@ -109,6 +109,15 @@ impl Admission {
         self.change(address, |clients| less(&mut clients.connected));
     }
 
+    /// Whichever of the two it is.
+    pub(super) fn release(&self, address: IpAddr, is_half_open: bool) {
+        if is_half_open {
+            self.give_up(address);
+        } else {
+            self.leave(address);
+        }
+    }
+
     /// Handshakes under way.
     fn half_open(&self) -> usize {
         self.0.half_open.load(Relaxed)

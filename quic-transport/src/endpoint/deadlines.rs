@@ -44,9 +44,15 @@ impl Deadlines {
         self.heap.pop().map(|Reverse(entry)| entry)
     }
 
-    /// The earliest entry.
-    pub(super) fn next(&self) -> Option<Instant> {
-        self.heap.peek().map(|Reverse((at, _))| *at)
+    /// The earliest entry that `is_wanted`; those before it are dropped.
+    pub(super) fn next(&mut self, is_wanted: impl Fn(Instant, Handle) -> bool) -> Option<Instant> {
+        while let Some(Reverse((at, handle))) = self.heap.peek() {
+            if is_wanted(*at, *handle) {
+                return Some(*at);
+            }
+            self.heap.pop();
+        }
+        None
     }
 
     /// How many entries there are, outdated ones included.
@@ -72,6 +78,22 @@ mod tests {
         Instant::now()
     }
 
+    /// Nobody wakes up for a connection that is gone.
+    #[test]
+    fn what_is_not_wanted_is_passed_over() {
+        let start = epoch();
+        let [gone, here] = [1, 2].map(|index| Handle::new(index, 0));
+        let mut deadlines = Deadlines::default();
+        for (handle, seconds) in [(gone, 1), (here, 2), (gone, 3)] {
+            let at = start + Duration::from_secs(seconds);
+            deadlines.schedule(handle, at, &mut None);
+        }
+        let next = deadlines.next(|_, handle| handle == here);
+        assert_eq!(next, Some(start + Duration::from_secs(2)));
+        assert_eq!(deadlines.len(), 2);
+        assert_eq!(deadlines.next(|_, _| false), None);
+    }
+
     #[test]
     fn a_later_deadline_waits_for_the_earlier_entry() {
         let start = epoch();
@@ -86,6 +108,6 @@ mod tests {
         assert_eq!((deadlines.len(), scheduled), (2, Some(at(3))));
         assert_eq!(deadlines.take_due(at(2)), None);
         assert_eq!(deadlines.take_due(at(3)), Some((at(3), handle)));
-        assert_eq!(deadlines.next(), Some(at(5)));
+        assert_eq!(deadlines.next(|_, _| true), Some(at(5)));
     }
 }

@@ -6,6 +6,7 @@
 
 mod router;
 mod deadlines;
+mod departed;
 mod stateless;
 mod admission;
 mod incoming;
@@ -22,8 +23,13 @@ use quic_common::{KeyedHasher, KeyedMap, Random, Share};
 
 pub use self::{admission::Admission, foreign::Foreign, incoming::Incoming, router::Handle};
 use self::{
-    deadlines::Deadlines, early::EarlyArrivals, foreign::Strangers, knocking::Knocking,
-    router::Router, stateless::Replies,
+    deadlines::Deadlines,
+    departed::{Departed, Traces},
+    early::EarlyArrivals,
+    foreign::Strangers,
+    knocking::Knocking,
+    router::Router,
+    stateless::Replies,
 };
 use crate::{
     cid::CidGenerator,
@@ -44,6 +50,13 @@ pub trait Application {
     /// The connection has been silent for a while, and has given back what it needs only to be fast: a good time to do the
     /// same.
     fn rest(&mut self) {}
+
+    /// Whether connection and application are to be kept once the peer has closed, and the application has been told, so
+    /// that [`Endpoint::connection_mut`] finds them for three more PTOs. Otherwise no more is kept than it takes to tell
+    /// late packets from those of strangers.
+    fn outlives_its_peer(&self) -> bool {
+        false
+    }
 
     /// What is kept beside the client's session, up to 1 KiB: settings that early data of its next connection will rely
     /// on. Asked for when the connection is accepted.
@@ -162,6 +175,22 @@ struct Entry<A> {
     reset_token: Option<ResetToken>,
 }
 
+impl<A> Entry<A> {
+    /// What it is known by.
+    fn into_traces(self) -> Traces {
+        Traces {
+            cids: self
+                .connection
+                .local_cids()
+                .chain([self.original])
+                .collect(),
+            reset_token: self.reset_token,
+            address: self.address,
+            is_half_open: self.is_half_open,
+        }
+    }
+}
+
 /// The connections that share one socket.
 ///
 /// Sans-I/O: [`Endpoint::process_multiple_input`] takes datagrams, [`Endpoint::process_output`] gives batches, and
@@ -173,6 +202,7 @@ pub struct Endpoint<A> {
     knocking: Knocking,
     early: EarlyArrivals,
     deadlines: Deadlines,
+    departed: Departed,
     /// Whose batch was the last one.
     last: Option<Handle>,
     /// Connections to look at before the next wait.
@@ -203,6 +233,7 @@ impl<A: Application> Endpoint<A> {
             knocking: Knocking::new(hasher),
             early: EarlyArrivals::default(),
             deadlines: Deadlines::default(),
+            departed: Departed::default(),
             last: None,
             queue: VecDeque::new(),
             replies: Replies::default(),
@@ -223,13 +254,13 @@ impl<A: Application> Endpoint<A> {
 
     /// How many connections there are, closing ones included.
     #[must_use]
-    pub const fn len(&self) -> usize {
-        self.router.len()
+    pub fn len(&self) -> usize {
+        self.router.len() + self.departed.len()
     }
 
     /// Whether there is no connection.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
@@ -247,7 +278,7 @@ impl<A: Application> Endpoint<A> {
         Some((&mut entry.connection, &mut entry.application))
     }
 
-    /// All connections, with their applications; only those looked at through [`Endpoint::connection_mut`] are
+    /// All connections that are kept; only those looked at through [`Endpoint::connection_mut`] are
     /// processed again.
     pub fn handles(&mut self) -> impl Iterator<Item = Handle> {
         self.router.iter_mut().map(|(handle, _)| handle)
@@ -300,11 +331,10 @@ impl<A> Drop for Endpoint<A> {
         admission.tell_memory(self.told_memory, 0);
         self.knocking.leave(admission);
         for (_, entry) in self.router.iter_mut() {
-            if entry.is_half_open {
-                admission.give_up(entry.address);
-            } else {
-                admission.leave(entry.address);
-            }
+            admission.release(entry.address, entry.is_half_open);
+        }
+        for traces in self.departed.iter() {
+            admission.release(traces.address, traces.is_half_open);
         }
     }
 }

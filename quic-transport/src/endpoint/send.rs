@@ -4,10 +4,13 @@ use std::time::Instant;
 
 use quic_common::{BatchBuffer, BatchHead};
 
-use super::{Application, Endpoint, Handle, stateless::ReplyPath};
+use super::{Application, Endpoint, Handle, departed::Traces, stateless::ReplyPath};
 #[cfg(doc)]
 use crate::connection::Connection;
-use crate::connection::{Output, Step};
+use crate::{
+    connection::{Output, Step},
+    limits::TRACES_MEMORY,
+};
 
 /// Outdated deadlines that aren't worth a sweep.
 const SPARE_DEADLINES: usize = 64;
@@ -49,13 +52,16 @@ impl<A: Application> Endpoint<A> {
             }
         }
         let knocking = self.knocking.expire(now, &self.config.admission);
+        self.forget_departed(now);
         self.tell_memory();
-        Step::Wait(
-            [self.deadlines.next(), knocking]
-                .into_iter()
-                .flatten()
-                .min(),
-        )
+        let router = &self.router;
+        let next = self.deadlines.next(|at, handle| {
+            router
+                .get(handle)
+                .is_some_and(|entry| entry.scheduled == Some(at))
+        });
+        let all = [next, knocking, self.departed.deadline()];
+        Step::Wait(all.into_iter().flatten().min())
     }
 
     /// Queues the connections whose time has come.
@@ -118,6 +124,11 @@ impl<A: Application> Endpoint<A> {
             }
             Step::Wait(Some(at)) => {
                 if let Some(entry) = self.router.get_mut(handle) {
+                    let is_gone = entry.connection.is_draining() && !has_more;
+                    if is_gone && !entry.application.outlives_its_peer() {
+                        self.depart(handle, at);
+                        return None;
+                    }
                     self.deadlines.schedule(handle, at, &mut entry.scheduled);
                 }
                 self.sweep_deadlines();
@@ -171,16 +182,39 @@ impl<A: Application> Endpoint<A> {
         let Some(entry) = self.router.remove(handle) else {
             return;
         };
-        if entry.is_half_open {
-            self.config.admission.give_up(entry.address);
-        } else {
-            self.config.admission.leave(entry.address);
-        }
         self.memory = self.memory.saturating_sub(entry.memory);
+        self.forget(handle, &entry.into_traces());
+    }
+
+    /// The peer has closed: the connection goes, and what it was known by stays until no packet can be late any more.
+    fn depart(&mut self, handle: Handle, until: Instant) {
+        let Some(entry) = self.router.remove(handle) else {
+            return;
+        };
+        self.memory = self
+            .memory
+            .saturating_sub(entry.memory)
+            .saturating_add(TRACES_MEMORY);
+        self.departed.insert(until, handle, entry.into_traces());
+    }
+
+    /// No packet of these connections can be late any more.
+    fn forget_departed(&mut self, now: Instant) {
+        while let Some((handle, traces)) = self.departed.take_due(now) {
+            self.memory = self.memory.saturating_sub(TRACES_MEMORY);
+            self.forget(handle, &traces);
+        }
+    }
+
+    /// What has led to a connection leads nowhere.
+    fn forget(&mut self, handle: Handle, traces: &Traces) {
+        self.config
+            .admission
+            .release(traces.address, traces.is_half_open);
         self.router
-            .change_reset_token(entry.reset_token, None, handle);
-        for cid in entry.connection.local_cids().chain([entry.original]) {
-            self.router.remove_cid(&cid, handle);
+            .change_reset_token(traces.reset_token, None, handle);
+        for cid in &traces.cids {
+            self.router.remove_cid(cid, handle);
         }
     }
 }
