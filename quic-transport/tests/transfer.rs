@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
+use quic_common::{BatchBuffer, BatchHead, MAX_BATCH_BYTES};
 use quic_transport::Config;
 use test_fixture::ends::{Client, Server, Settings};
-use test_fixture::network::{Chance, Link};
+use test_fixture::network::{Chance, Link, Party as _, Transmit};
 use test_fixture::{Bulk, Pair};
 
 type Bulks = Pair<Client<Bulk>, Server<Bulk>>;
@@ -100,5 +101,23 @@ fn paths_of_any_mtu_work() {
         let (server, _) = pair.server.connection(0).unwrap();
         let mtu = usize::from(server.stats().path_mtu);
         assert!((least..=largest).contains(&mtu), "{mtu} of {largest}");
+    }
+}
+
+/// A stream takes a few batches ahead. One who fills before each batch what the last has made room for sends all that the
+/// peer's first window for a stream permits, a mebibyte, in whole batches, and waits for no acknowledgment before.
+#[test]
+fn an_upload_fills_whole_batches_up_to_the_window() {
+    let mut pair = transfer(Link::delayed(Duration::from_millis(10)), 0, 20_000_000);
+    pair.run(Duration::from_millis(100));
+    pair.client.request(0, 8_000_000).unwrap();
+    let (now, mut buffer) = (pair.network.now(), BatchBuffer::new());
+    for number in 0..(1 << 20) / MAX_BATCH_BYTES {
+        let transmit = pair.client.transmit(now, &mut buffer);
+        let is_whole = |head: &BatchHead| head.length > MAX_BATCH_BYTES - head.segment;
+        assert!(
+            matches!(&transmit, Transmit::Batch(head) if is_whole(head)),
+            "{number}: {transmit:?}"
+        );
     }
 }

@@ -259,7 +259,12 @@ impl EventLoop {
                     break;
                 }
                 match port.socket.receive(&mut self.received) {
-                    Ok(datagrams) => protocol.input(id, datagrams, Instant::now()),
+                    Ok(datagrams) => {
+                        protocol.input(id, datagrams, Instant::now());
+                        if port.socket.has_emptied(&self.received) {
+                            port.on_empty(self.poll.registry())?;
+                        }
+                    }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                         port.on_empty(self.poll.registry())?;
                     }
