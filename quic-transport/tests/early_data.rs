@@ -387,7 +387,8 @@ fn scripted(then: &Parameters, now: &Parameters) -> Pair<Client<Log>, ScriptedPe
 /// RFC 9000, 7.4.1 (C10): a server that accepts early data and lowers a limit is closed with PROTOCOL_VIOLATION.
 #[test]
 fn a_server_that_breaks_its_promise_is_an_error() {
-    let then = Parameters::generous();
+    let mut then = Parameters::generous();
+    then.set(ids::MAX_DATAGRAM_FRAME_SIZE, 1000);
     for id in [
         ids::INITIAL_MAX_DATA,
         ids::INITIAL_MAX_STREAM_DATA_BIDI_LOCAL,
@@ -395,6 +396,7 @@ fn a_server_that_breaks_its_promise_is_an_error() {
         ids::INITIAL_MAX_STREAM_DATA_UNI,
         ids::INITIAL_MAX_STREAMS_BIDI,
         ids::INITIAL_MAX_STREAMS_UNI,
+        ids::MAX_DATAGRAM_FRAME_SIZE,
     ] {
         let mut now = then.clone();
         now.set(id, 999);

@@ -214,7 +214,9 @@ impl Connection {
         let fits = budget.window >= wide(room);
         let wants = match level {
             Level::OneRtt => self.has_application_data(),
-            Level::ZeroRtt => self.streams.has_pending_frames(),
+            Level::ZeroRtt => {
+                self.streams.has_pending_frames() || self.datagrams.outgoing.is_pending()
+            }
             Level::Initial | Level::Handshake => false,
         } || state.has_pending_crypto();
         if state.probes > 0 || (fits && wants) {

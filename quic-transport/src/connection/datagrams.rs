@@ -11,7 +11,8 @@ use crate::{
 impl Connection {
     /// Copies a datagram to be sent in the next packet that the congestion window lets go; it is sent once.
     ///
-    /// Datagrams and streams take turns when both wait.
+    /// Datagrams and streams take turns when both wait. While [early data](Connection::is_sending_early_data) is sent,
+    /// datagrams are too, under what the server took the last time (RFC 9221, 3); if it rejects them, they are lost.
     ///
     /// # Errors
     ///

@@ -439,6 +439,8 @@ impl Connection {
                 if rare.is_pending() {
                     rare.write(&mut writer);
                 }
+            }
+            if matches!(level, Level::OneRtt | Level::ZeroRtt) {
                 if self.datagrams.outgoing.is_pending() {
                     let room =
                         frames_of_packet(self.path.mtu.current(), &self.remote_cids.current());
@@ -447,8 +449,6 @@ impl Connection {
                 } else {
                     self.streams.write(&mut writer);
                 }
-            } else if level == Level::ZeroRtt {
-                self.streams.write(&mut writer);
             }
         }
         if *probes > 0 && level == Level::OneRtt && self.ack_requests.is_possible() {

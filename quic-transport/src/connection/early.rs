@@ -51,6 +51,9 @@ impl Connection {
             };
             let remembered = TransportParameters::parse(&recalled.parameters, Side::Server)?;
             self.streams.set_peer_limits(limits(&remembered));
+            self.datagrams
+                .outgoing
+                .set_peer_limit(remembered.max_datagram_frame_size);
             self.setup.early_data = EarlyData::Offered;
             self.setup.recalled = Some(Box::new(recalled));
         }

@@ -27,7 +27,8 @@ pub enum DatagramEvent {
     Acked(DatagramId),
     /// The packet with the datagram was lost; it isn't sent again. It may have arrived nevertheless, or still arrive.
     Lost(DatagramId),
-    /// The datagram was never sent: newer ones took its place, or the path came to carry only smaller ones.
+    /// The datagram was never sent: newer ones took its place, or the path came to carry only smaller ones, or the
+    /// server takes only smaller ones than when the session began that early data belongs to.
     Dropped(DatagramId),
 }
 
@@ -136,8 +137,8 @@ impl OutgoingDatagrams {
     /// Writes what fits into a packet that holds frames of `room` bytes when it is empty.
     pub(crate) fn write(&mut self, packet: &mut PacketWriter<'_>, room: usize) {
         while let Some(length) = self.queue.front_length() {
-            if length >= room {
-                // The path has come to carry less.
+            if self.most(room).is_none_or(|most| length > most) {
+                // The path has come to carry less, or a server takes less than it did when 0-RTT data relied on it.
                 self.drop_oldest();
                 continue;
             }
