@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Reads from one socket in one turn of the event loop. With more waiting, timers and other sockets come first.
-pub const READS_PER_TURN: usize = 8;
+pub const READS_PER_TURN: usize = 16;
 
 /// Batches sent on one socket in one turn of the event loop. With more to send, what has arrived is read first.
 pub const BATCHES_PER_TURN: usize = 16;

@@ -4,10 +4,6 @@
 /// largest run of datagrams that the kernel joins for one read.
 pub const SLOT_BYTES: usize = 64 * 1024;
 
-/// Slots while the kernel joins datagrams: one for the run, and one that usually stays empty and so tells that there is
-/// no more, which saves the read that would find nothing.
-pub(crate) const JOINED_SLOTS: usize = 2;
-
 /// The most slots that one read fills.
 pub const MAX_SLOTS: usize = 8;
 

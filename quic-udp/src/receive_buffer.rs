@@ -1,7 +1,7 @@
 //! The memory that datagrams are received in, and the iterator over what is in it.
 //!
 //! All sockets of a thread share one buffer, and a packet is decrypted where it lies, so receiving neither allocates
-//! nor copies. Two slots are enough while the kernel joins datagrams (GRO). While it gives single ones, more slots let
+//! nor copies. One slot is enough while the kernel joins datagrams (GRO). While it gives single ones, more slots let
 //! one call return several; they lie in the same allocation and cost no memory until then.
 
 use std::{
@@ -15,7 +15,7 @@ use quinn_udp::{EcnCodepoint, RecvMeta};
 
 use crate::{
     address::{is_answerable, normal_address, normal_ip},
-    limits::{FULL_READS_TO_GROW, JOINED_SLOTS, MAX_SLOTS, SLOT_BYTES},
+    limits::{FULL_READS_TO_GROW, MAX_SLOTS, SLOT_BYTES},
 };
 
 /// Long-lived memory for received datagrams.
@@ -27,8 +27,6 @@ pub struct ReceiveBuffer {
     slots: usize,
     /// How many slots the last read filled.
     filled: usize,
-    /// Whether it left some empty.
-    is_short: bool,
     /// Reads in a row that filled every slot with a single datagram.
     full_reads: u32,
 }
@@ -40,15 +38,14 @@ impl Default for ReceiveBuffer {
 }
 
 impl ReceiveBuffer {
-    /// A buffer whose reads start with two slots.
+    /// A buffer whose reads start with one slot.
     #[must_use]
     pub fn new() -> Self {
         Self {
             bytes: vec![0; MAX_SLOTS * SLOT_BYTES].into_boxed_slice(),
             meta: [RecvMeta::default(); MAX_SLOTS],
-            slots: JOINED_SLOTS,
+            slots: 1,
             filled: 0,
-            is_short: false,
             full_reads: 0,
         }
     }
@@ -59,18 +56,12 @@ impl ReceiveBuffer {
         self.slots
     }
 
-    /// Whether the last read returned less than it had room for.
-    pub(crate) const fn is_short(&self) -> bool {
-        self.is_short
-    }
-
     /// Has `receive` fill the slots, and drops what they held.
     pub(crate) fn fill(
         &mut self,
         receive: impl FnOnce(&mut [IoSliceMut<'_>], &mut [RecvMeta]) -> io::Result<usize>,
     ) -> io::Result<Totals> {
         self.filled = 0;
-        self.is_short = false;
         let slots = self.slots;
         let mut chunks = self.bytes.chunks_exact_mut(SLOT_BYTES);
         let mut buffers: [IoSliceMut<'_>; MAX_SLOTS] =
@@ -80,7 +71,6 @@ impl ReceiveBuffer {
             self.meta.get_mut(..slots).unwrap_or_default(),
         )?;
         self.filled = filled.min(slots);
-        self.is_short = filled < slots;
         let totals = self.totals();
         self.adapt(totals);
         Ok(totals)
@@ -111,8 +101,8 @@ impl ReceiveBuffer {
 
     fn adapt(&mut self, totals: Totals) {
         if totals.datagrams > self.filled {
-            // The kernel joins datagrams: few slots, always the same warm memory, do best.
-            self.slots = JOINED_SLOTS;
+            // The kernel joins datagrams: one slot, always the same warm memory, does best.
+            self.slots = 1;
             self.full_reads = 0;
         } else if self.filled == self.slots {
             self.full_reads = self.full_reads.saturating_add(1);
@@ -123,7 +113,7 @@ impl ReceiveBuffer {
         } else {
             self.full_reads = 0;
             if self.filled * 2 <= self.slots {
-                self.slots = (self.slots / 2).max(JOINED_SLOTS);
+                self.slots = (self.slots / 2).max(1);
             }
         }
     }
@@ -245,7 +235,7 @@ mod tests {
     use quinn_udp::{EcnCodepoint, RecvMeta};
 
     use super::{ReceiveBuffer, SLOT_BYTES};
-    use crate::limits::{FULL_READS_TO_GROW, JOINED_SLOTS, MAX_SLOTS};
+    use crate::limits::{FULL_READS_TO_GROW, MAX_SLOTS};
 
     const BOUND: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 443);
 
@@ -325,6 +315,7 @@ mod tests {
     #[test]
     fn what_cannot_be_answered_is_left_out() {
         let mut buffer = ReceiveBuffer::new();
+        buffer.slots = 2;
         fill(
             &mut buffer,
             &[meta(9, 9, "1.2.3.4:0"), meta(5, 5, "1.2.3.4:5")],
@@ -347,10 +338,10 @@ mod tests {
         let mut buffer = ReceiveBuffer::new();
         let single = meta(1200, 1200, "1.2.3.4:5");
         for _ in 0..FULL_READS_TO_GROW {
-            assert_eq!(buffer.slots(), JOINED_SLOTS);
-            fill(&mut buffer, &[single; JOINED_SLOTS]);
+            assert_eq!(buffer.slots(), 1);
+            fill(&mut buffer, &[single]);
         }
-        assert_eq!(buffer.slots(), 2 * JOINED_SLOTS);
+        assert_eq!(buffer.slots(), 2);
         for _ in 0..10 * FULL_READS_TO_GROW {
             let slots = buffer.slots();
             fill(&mut buffer, &vec![single; slots]);
@@ -359,20 +350,6 @@ mod tests {
         fill(&mut buffer, &[single; MAX_SLOTS / 2]);
         assert_eq!(buffer.slots(), MAX_SLOTS / 2);
         fill(&mut buffer, &[meta(2400, 1200, "1.2.3.4:5")]);
-        assert_eq!(buffer.slots(), JOINED_SLOTS);
-        fill(&mut buffer, &[]);
-        assert_eq!(buffer.slots(), JOINED_SLOTS);
-    }
-
-    #[test]
-    fn a_read_with_a_slot_left_is_short() {
-        let mut buffer = ReceiveBuffer::new();
-        let run = meta(2400, 1200, "1.2.3.4:5");
-        fill(&mut buffer, &[run; JOINED_SLOTS]);
-        assert!(!buffer.is_short());
-        fill(&mut buffer, &[run; JOINED_SLOTS - 1]);
-        assert!(buffer.is_short());
-        let failed = buffer.fill(|_, _| Err(io::ErrorKind::WouldBlock.into()));
-        assert!(failed.is_err() && !buffer.is_short());
+        assert_eq!(buffer.slots(), 1);
     }
 }

@@ -24,8 +24,8 @@ use crate::{
 /// A non-blocking UDP socket that never fragments, with what the system offers for QUIC turned on.
 ///
 /// Register it with a poller by its [`AsFd`](std::os::fd::AsFd) (or `AsSocket`). Pollers that report edges see a new
-/// one only after [`receive`](Self::receive) has failed with [`WouldBlock`](io::ErrorKind::WouldBlock) or
-/// [has emptied](Self::has_emptied) the socket, or a send has returned [`Sent::Blocked`].
+/// one only after [`receive`](Self::receive) has failed with [`WouldBlock`](io::ErrorKind::WouldBlock), or a send has
+/// returned [`Sent::Blocked`].
 #[derive(Debug)]
 pub struct Socket {
     transfer: Transfer<Kernel>,
@@ -165,8 +165,7 @@ impl Socket {
     /// Reads what has arrived, with one system call. The datagrams are borrowed from `buffer`; those of the read before
     /// are gone.
     ///
-    /// There may be none although more have arrived; only `WouldBlock` and [`has_emptied`](Self::has_emptied) say that
-    /// the socket is empty.
+    /// There may be none although more have arrived; only `WouldBlock` says that the socket is empty.
     ///
     /// # Errors
     ///
@@ -174,13 +173,6 @@ impl Socket {
     /// further use: what a peer or the network may cause is never returned.
     pub fn receive<'b>(&mut self, buffer: &'b mut ReceiveBuffer) -> io::Result<Datagrams<'b>> {
         self.transfer.receive(buffer)
-    }
-
-    /// Whether the last read into `buffer`, which was from this socket, has found the end of what had arrived: the next one
-    /// would fail with `WouldBlock`, unless more has arrived since. Where the system doesn't tell, never.
-    #[must_use]
-    pub const fn has_emptied(&self, buffer: &ReceiveBuffer) -> bool {
-        self.transfer.has_emptied(buffer)
     }
 
     /// Sends a batch, with one system call where the system can segment it.

@@ -259,12 +259,7 @@ impl EventLoop {
                     break;
                 }
                 match port.socket.receive(&mut self.received) {
-                    Ok(datagrams) => {
-                        protocol.input(id, datagrams, Instant::now());
-                        if port.socket.has_emptied(&self.received) {
-                            port.on_empty(self.poll.registry())?;
-                        }
-                    }
+                    Ok(datagrams) => protocol.input(id, datagrams, Instant::now()),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                         port.on_empty(self.poll.registry())?;
                     }

@@ -16,14 +16,6 @@ use crate::{
 };
 
 impl<C: Calls> Transfer<C> {
-    /// Whether the read that filled `buffer` has emptied the socket. Only `recvmmsg` goes on until there is nothing left or
-    /// all slots are full.
-    pub(crate) const fn has_emptied(&self, buffer: &ReceiveBuffer) -> bool {
-        cfg!(any(target_os = "linux", target_os = "android"))
-            && !self.reads_plainly
-            && buffer.is_short()
-    }
-
     pub(crate) fn receive<'b>(
         &mut self,
         buffer: &'b mut ReceiveBuffer,
