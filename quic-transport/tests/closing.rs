@@ -104,8 +104,12 @@ fn a_drained_connection_leaves_traces_that_answer_nothing() {
     pair.run(ROUND_TRIP);
     assert!(pair.server.connection(0).is_none());
     assert!(pair.server.endpoint.memory() < held / 100);
-    for _ in 0..20 {
-        pair.client.send(Level::OneRtt, &frames::ping());
+    // Short ones, and those that are long enough to be answered with a stateless reset.
+    for padding in [0, 100, 1000] {
+        let late = [frames::ping(), frames::padding(padding)].concat();
+        for _ in 0..20 {
+            pair.client.send(Level::OneRtt, &late);
+        }
     }
     pair.run(time);
     assert_eq!(pair.server.endpoint.len(), 1);

@@ -12,7 +12,9 @@ impl Connection {
     /// Copies a datagram to be sent in the next packet that the congestion window lets go; it is sent once.
     ///
     /// Datagrams and streams take turns when both wait. While [early data](Connection::is_sending_early_data) is sent,
-    /// datagrams are too, under what the server took the last time (RFC 9221, 3); if it rejects them, they are lost.
+    /// datagrams are too, under what the server took the last time (RFC 9221, 3), and may be
+    /// replayed as all of it may; one that the smaller packets don't hold waits for the handshake's end. What the server
+    /// rejects is lost.
     ///
     /// # Errors
     ///

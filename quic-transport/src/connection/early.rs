@@ -102,6 +102,7 @@ impl Connection {
     /// The server doesn't speak the version that early data was sent in: streams wait for what it says in another.
     pub(super) fn withdraw_early_data(&mut self) {
         if self.is_sending_early_data() {
+            self.datagrams.outgoing.set_peer_limit(0);
             self.reject_early_data(PeerLimits::default());
         }
     }

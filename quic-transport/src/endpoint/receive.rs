@@ -42,8 +42,11 @@ impl<A: Application> Endpoint<A> {
         let length = self.config.cids.length();
         if let Ok(dcid) = parse_short_cid(datagram.payload, length, 0)
             && let Some(handle) = self.router.route(&dcid)
-            && let Some(entry) = self.router.get_mut(handle)
         {
+            let Some(entry) = self.router.get_mut(handle) else {
+                // It has departed, and answers nothing (RFC 9000, 10.2.2).
+                return others.next();
+            };
             let next = entry.connection.input_train(datagram, others, now);
             self.enqueue(handle);
             return next;

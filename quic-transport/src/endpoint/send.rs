@@ -46,13 +46,13 @@ impl<A: Application> Endpoint<A> {
             return Step::Send(head);
         }
         self.wake_due(now);
+        self.forget_departed(now);
         while let Some(handle) = self.queue.pop_front() {
             if let Some(head) = self.serve(handle, now, buffer) {
                 return Step::Send(head);
             }
         }
         let knocking = self.knocking.expire(now, &self.config.admission);
-        self.forget_departed(now);
         self.tell_memory();
         let router = &self.router;
         let next = self.deadlines.next(|at, handle| {
@@ -124,7 +124,7 @@ impl<A: Application> Endpoint<A> {
             }
             Step::Wait(Some(at)) => {
                 if let Some(entry) = self.router.get_mut(handle) {
-                    let is_gone = entry.connection.is_draining() && !has_more;
+                    let is_gone = entry.connection.is_draining() && !entry.connection.has_events();
                     if is_gone && !entry.application.outlives_its_peer() {
                         self.depart(handle, at);
                         return None;
