@@ -101,7 +101,6 @@ impl ConnectionId {
     }
 }
 
-/// In the words that it was written in: a load of more than one of them would wait until they have settled in memory.
 /// A [`ConnectionId`] as two words and which of their bits count, to be compared with one that lies in a datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CidPattern {
@@ -134,6 +133,7 @@ const fn words(bytes: &[u8; MAX_CID_LENGTH]) -> (u128, u32) {
     (u128::from_le_bytes(low), u32::from_le_bytes([p, q, r, s]))
 }
 
+/// In the words that it was written in: a load of more than one of them would wait until they have settled in memory.
 impl PartialEq for ConnectionId {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
