@@ -41,6 +41,11 @@ struct Worker {
 }
 
 impl Application for Worker {
+    /// Tests look at it afterwards.
+    fn outlives_its_peer(&self) -> bool {
+        true
+    }
+
     fn process(&mut self, connection: &mut Connection, now: Instant) {
         while let Some(event) = connection.next_event() {
             if event == Event::HandshakeJob {
