@@ -17,8 +17,9 @@ use crate::{
     config::MIN_DATAGRAM,
     path::MAXIMUM_MTU_V6,
     recovery::PacketFlags,
+    tls::TAG_LENGTH,
     transmit::Space,
-    wire::{Level, wide},
+    wire::{Level, ShortHeader, wide},
 };
 
 /// The levels of a datagram's packets, in their order.
@@ -78,7 +79,7 @@ impl Connection {
             MAX_BATCH_BYTES
         };
         let mut budget = self.budget(now);
-        let mut segment = usize::from(self.path.mtu.current());
+        let mut segment = self.full_datagram();
         let limit = limit.min(segment * MAX_BATCH_SEGMENTS);
         let mut length = 0;
         while let Some(rest) = buffer.get_mut(length..limit)
@@ -99,6 +100,27 @@ impl Connection {
             length += bulk;
         }
         (length > 0).then(|| self.path.head(length, segment))
+    }
+
+    /// Bytes of a datagram that is full: the path's MTU, less what would be left over from whole blocks of the
+    /// [cipher](crate::tls::CipherSuite::block).
+    ///
+    /// What has a size of its own gets the whole MTU: packets of a handshake, a PATH_CHALLENGE, a DATAGRAM.
+    fn full_datagram(&self) -> usize {
+        let mtu = usize::from(self.path.mtu.current());
+        let Some(keys) = self.keys.one_rtt.as_ref().filter(|_| {
+            self.spaces.is_settled()
+                && !self.path.probing.is_owing()
+                && !self.datagrams.outgoing.is_pending()
+        }) else {
+            return mtu;
+        };
+        let header = ShortHeader::size_to(
+            &self.remote_cids.current(),
+            self.spaces.application.number_length(),
+        );
+        let plaintext = mtu.saturating_sub(header + TAG_LENGTH);
+        mtu - plaintext % keys.suite().block()
     }
 
     fn budget(&mut self, now: Instant) -> Budget {

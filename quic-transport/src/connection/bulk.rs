@@ -59,8 +59,7 @@ impl Connection {
         let keys = self.keys.one_rtt.as_mut()?;
         let state = &mut self.spaces.application;
         let numbers = state.numbers.upcoming_run(wide(most));
-        // Long enough for the last of them.
-        let number_length = PacketNumber(numbers.end).encoded_length(state.sent.largest_acked());
+        let number_length = state.number_length();
         let header = ShortHeader {
             dcid: self.remote_cids.current(),
             bits: self.first_byte.bits(),

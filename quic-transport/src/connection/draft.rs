@@ -340,7 +340,7 @@ impl Connection {
     fn open_packet(&self, level: Level, datagram: &mut [u8], start: usize) -> Option<Opening> {
         let state = self.spaces.get(level.space())?;
         let number = PacketNumber(state.numbers.upcoming()?);
-        let number_length = number.encoded_length(state.sent.largest_acked());
+        let number_length = state.number_length();
         let mut writer = Writer::new(datagram.get_mut(start..)?);
         let dcid = self.remote_cids.current();
         let (length_offset, number_offset) = if level == Level::OneRtt {

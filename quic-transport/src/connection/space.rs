@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use quic_common::Random;
+use quic_common::{MAX_BATCH_SEGMENTS, Random};
 
 use crate::{
     ack::ReceivedPackets,
@@ -11,7 +11,7 @@ use crate::{
     path::EcnSpace,
     recovery::{PacketNumbers, SentPackets},
     transmit::{FrameLog, Space},
-    wire::Level,
+    wire::{Level, PacketNumber, wide},
 };
 
 /// A packet number space with its handshake stream.
@@ -47,6 +47,13 @@ impl SpaceState {
     /// The handshake stream.
     pub(super) fn crypto(&mut self) -> &mut CryptoStream {
         self.crypto.get_or_insert_default()
+    }
+
+    /// Bytes of the next packet's number in its header: enough for all of a batch, whose packets then have the same.
+    #[inline]
+    pub(super) fn number_length(&self) -> usize {
+        let last = self.numbers.upcoming_run(wide(MAX_BATCH_SEGMENTS)).end;
+        PacketNumber(last).encoded_length(self.sent.largest_acked())
     }
 
     /// Whether there is handshake data to be sent.

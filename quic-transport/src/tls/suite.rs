@@ -50,6 +50,16 @@ impl CipherSuite {
         }
     }
 
+    /// A packet of full size is made so that its plaintext is a multiple of this, in bytes. AES-GCM handles whole blocks in
+    /// one go; the part of a block that remains costs as much again as a hundred bytes, at both ends. To ChaCha20-Poly1305 it
+    /// matters less than the bytes.
+    pub(crate) const fn block(self) -> usize {
+        match self {
+            Self::Aes128Gcm | Self::Aes256Gcm => 16,
+            Self::ChaCha20Poly1305 => 1,
+        }
+    }
+
     pub(super) const fn aead(self) -> &'static aead::Algorithm {
         match self {
             Self::Aes128Gcm => &aead::AES_128_GCM,

@@ -119,7 +119,13 @@ impl ShortHeader {
     /// Bytes of the header with a packet number of `number_length` bytes.
     #[inline]
     pub(crate) const fn size(&self, number_length: usize) -> usize {
-        1 + self.dcid.len() + number_length
+        Self::size_to(&self.dcid, number_length)
+    }
+
+    /// Bytes of a header to `dcid` with a packet number of `number_length` bytes.
+    #[inline]
+    pub(crate) const fn size_to(dcid: &ConnectionId, number_length: usize) -> usize {
+        1 + dcid.len() + number_length
     }
 
     /// Writes the header with the low `number_length` bytes (1 to 4) of `number`, and returns where these are; `None`
