@@ -121,3 +121,24 @@ fn an_upload_fills_whole_batches_up_to_the_window() {
         );
     }
 }
+
+/// AES-GCM takes whole blocks in one go, so a full packet holds nothing else: 1424 bytes where the path carries 1452, behind
+/// a header of ten bytes or eleven, and before the tag.
+#[test]
+fn full_packets_hold_whole_blocks_of_the_cipher() {
+    let mut pair = transfer(Link::delayed(Duration::from_millis(10)), 0, 20_000_000);
+    pair.run(Duration::from_millis(100));
+    pair.client.request(0, 8_000_000).unwrap();
+    let (now, mut buffer) = (pair.network.now(), BatchBuffer::new());
+    let mut segments = Vec::new();
+    while let Transmit::Batch(head) = pair.client.transmit(now, &mut buffer) {
+        segments.push(head.segment);
+    }
+    segments.dedup();
+    // Numbers take two bytes once more than half of what one can tell apart are not acknowledged.
+    assert_eq!(
+        segments.get(..2),
+        Some(&[10 + 1424 + 16, 11 + 1424 + 16][..])
+    );
+    assert_eq!(pair.client.connection.stats().path_mtu, 1452);
+}
