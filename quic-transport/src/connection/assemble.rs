@@ -79,7 +79,7 @@ impl Connection {
             MAX_BATCH_BYTES
         };
         let mut budget = self.budget(now);
-        let mut segment = self.full_datagram();
+        let mut segment = self.full_datagram(budget.window);
         let limit = limit.min(segment * MAX_BATCH_SEGMENTS);
         let mut length = 0;
         while let Some(rest) = buffer.get_mut(length..limit)
@@ -106,8 +106,13 @@ impl Connection {
     /// [cipher](crate::tls::CipherSuite::block).
     ///
     /// What has a size of its own gets the whole MTU: packets of a handshake, a PATH_CHALLENGE, a DATAGRAM.
-    fn full_datagram(&self) -> usize {
+    #[inline]
+    fn full_datagram(&self, window: u64) -> usize {
         let mtu = usize::from(self.path.mtu.current());
+        // Most of those that send nothing, or nothing large, find out here.
+        if window < wide(mtu) || !self.streams.has_pending_frames() {
+            return mtu;
+        }
         let Some(keys) = self.keys.one_rtt.as_ref().filter(|_| {
             self.spaces.is_settled()
                 && !self.path.probing.is_owing()
