@@ -6,6 +6,7 @@
 
 mod crypto;
 mod seed;
+mod keyless;
 mod suite;
 mod key_exchange;
 mod algorithms;

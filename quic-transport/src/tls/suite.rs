@@ -4,7 +4,8 @@
 
 use rustls::SupportedCipherSuite;
 
-use super::crypto::{aead, hkdf, provider::cipher_suite as offered};
+use super::crypto::{aead, hkdf};
+use super::keyless;
 
 /// A TLS 1.3 cipher suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,12 +92,13 @@ impl CipherSuite {
         }
     }
 
+    /// What rustls gets: the handshake of this suite, without keys.
     pub(super) const fn rustls(self) -> SupportedCipherSuite {
-        match self {
-            Self::Aes128Gcm => offered::TLS13_AES_128_GCM_SHA256,
-            Self::Aes256Gcm => offered::TLS13_AES_256_GCM_SHA384,
-            Self::ChaCha20Poly1305 => offered::TLS13_CHACHA20_POLY1305_SHA256,
-        }
+        SupportedCipherSuite::Tls13(match self {
+            Self::Aes128Gcm => &keyless::TLS13_AES_128_GCM_SHA256,
+            Self::Aes256Gcm => &keyless::TLS13_AES_256_GCM_SHA384,
+            Self::ChaCha20Poly1305 => &keyless::TLS13_CHACHA20_POLY1305_SHA256,
+        })
     }
 
     pub(super) fn from_rustls(suite: SupportedCipherSuite) -> Option<Self> {

@@ -3,6 +3,7 @@
 mod certificates;
 mod ech;
 mod handshakes;
+mod keyless;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
