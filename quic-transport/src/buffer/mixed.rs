@@ -69,6 +69,23 @@ impl Mixed {
     /// Copies bytes from `offset` on into `target`; returns how many were there.
     #[inline(never)]
     pub(super) fn copy_to(&mut self, offset: u64, target: &mut [u8]) -> usize {
+        if let Some(source) = self.in_last_read(offset, target.len()) {
+            target.copy_from_slice(source);
+            return target.len();
+        }
+        self.copy_pieces(offset, target)
+    }
+
+    /// Bytes that all lie in the piece that was read last: most of what is asked for.
+    #[inline]
+    fn in_last_read(&self, offset: u64, length: usize) -> Option<&[u8]> {
+        let lent = self.lent.get(self.read)?;
+        let from = to_length(offset.checked_sub(lent.start)?);
+        lent.bytes.get(from..from.saturating_add(length))
+    }
+
+    /// [`Self::copy_to`] for bytes that lie in another piece, or in several.
+    fn copy_pieces(&mut self, offset: u64, target: &mut [u8]) -> usize {
         let mut index = self.first_to_read(offset);
         let mut copied = 0;
         while let Some(rest) = target.get_mut(copied..).filter(|rest| !rest.is_empty()) {
