@@ -112,7 +112,8 @@ pub(crate) const ACTIVE_CIDS: u64 = 8;
 /// Connection IDs that we give to the peer at a time, whatever it permits.
 pub(crate) const ISSUED_CIDS: u64 = 8;
 
-/// Connection IDs that it has as long as neither end moves: the one in use, one for a move, and one to spare meanwhile.
+/// Connection IDs that it has as long as neither end moves and the connection isn't in use for more than a second: the one
+/// in use, one for a move, and one to spare meanwhile.
 pub(crate) const FIRST_CIDS: u64 = 3;
 
 /// RETIRE_CONNECTION_ID frames that may wait to be sent or acknowledged.

@@ -96,12 +96,28 @@ fn as_many_are_given_as_the_peer_stores() {
     }
 }
 
+/// RFC 9000, 5.1.1: who can no longer be heard can't be given any, so a connection that is still in use after a second has
+/// them all; one that isn't gets no packet for that.
+#[test]
+fn a_connection_that_lasts_gets_all() {
+    let mut pair = to_server(8);
+    let arrived = pair.client.packets().len();
+    pair.run(SECOND * 5);
+    assert_eq!(
+        (given(&pair.client).len(), pair.client.packets().len()),
+        (2, arrived)
+    );
+    pair.client.send(Level::OneRtt, &[1]);
+    pair.run(SECOND * 3);
+    assert_eq!(given(&pair.client).len(), 7);
+}
+
 /// RFC 9000, 5.1.2: each that is retired is replaced, in whatever order; those that are retired lead nowhere.
 #[test]
 fn retired_ones_are_replaced_in_any_order() {
     for seed in 0..10 {
         let mut random = Random::from_seed([seed; 32]);
-        let mut pair = to_server(4);
+        let mut pair = to_server(3);
         let first = pair.client.remote_cid().to_vec();
         let mut active = given(&pair.client);
         active.push((0, first));

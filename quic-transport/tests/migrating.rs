@@ -9,7 +9,7 @@ use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 use quic_common::Ecn;
-use quic_transport::{ApiError, Event, PathId, PathNews, PathStats};
+use quic_transport::{ApiError, Direction, Event, PathId, PathNews, PathStats};
 use test_fixture::ends::{Client, Log, Server, Settings};
 use test_fixture::network::{Chance, Link, Route};
 use test_fixture::scripted::{
@@ -255,6 +255,47 @@ fn probes_are_bounded() {
     assert!(freed.is_ok(), "{freed:?}");
 }
 
+/// RFC 9000, 5.1.1 and 9.5: each attempt takes a connection ID of the server's, and none can be asked for while nothing is
+/// heard. A connection that has been in use for a while has enough for several.
+#[test]
+fn attempts_may_fail_while_nothing_else_is_heard() {
+    let mut pair = Logs::new(&Settings::default(), link());
+    pair.handshake();
+    for _ in 0..5 {
+        let client = &mut pair.client.connection;
+        let id = client.open(Direction::Unidirectional).unwrap();
+        client.stream_send(id, b"in use").unwrap();
+        pair.run(SECOND / 2);
+    }
+    let home = pair.network.address(CLIENT);
+    let dead = Link {
+        loss: Chance::percent(100),
+        ..link()
+    };
+    pair.network.set_links(dead);
+    let probe = |pair: &mut Logs, port: u16| {
+        let local = SocketAddr::from(([198, 51, 100, 7], port));
+        pair.network.add_address(CLIENT, local);
+        let now = pair.network.now();
+        let path = pair.client.connection.probe(local, now);
+        pair.run(SECOND * 4);
+        (local, path)
+    };
+    for port in 1..=5 {
+        let (_, path) = probe(&mut pair, port);
+        assert!(path.is_ok(), "{port}: {path:?}");
+        assert_eq!(pair.client.connection.paths().count(), 1, "it has failed");
+    }
+    pair.network.set_links(link());
+    pair.network.remove_address(CLIENT, home);
+    let (local, path) = probe(&mut pair, 6);
+    let now = pair.network.now();
+    pair.client.connection.migrate(path.unwrap(), now).unwrap();
+    pair.run(SECOND);
+    assert_eq!(server_remote(&mut pair), local);
+    assert!(first_of(&pair.client.connection).is_validated);
+}
+
 /// RFC 9000, 9: a client drops what comes from where it has sent nothing.
 #[test]
 fn a_client_drops_packets_of_unknown_servers() {
@@ -374,7 +415,7 @@ fn the_client_moves_when_the_preferred_address_is_validated() {
     pair.run(MS * 100);
     pair.client
         .connection
-        .open(quic_transport::Direction::Unidirectional)
+        .open(Direction::Unidirectional)
         .and_then(|id| pair.client.connection.stream_send(id, b"moved").ok())
         .unwrap();
     pair.run(MS * 100);

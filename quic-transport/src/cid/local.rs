@@ -2,8 +2,8 @@
 //!
 //! A connection keeps the peer supplied: each one that it retires is replaced
 //! ([RFC 9000, section 5.1.1](https://www.rfc-editor.org/rfc/rfc9000#section-5.1.1)). At first it gets a few, enough for
-//! a move; as soon as either end moves, as many as it stores. Most connections never do, and short ones would spend more
-//! on IDs than on what they are for.
+//! a move; as soon as either end moves, or the connection has been in use for a while, as many as it stores. Short ones
+//! would spend more on IDs than on what they are for.
 
 use std::collections::VecDeque;
 
@@ -118,7 +118,7 @@ impl LocalCids {
             .map_or(ConnectionId::EMPTY, |issued| issued.cid)
     }
 
-    /// There is more than one path, or there is about to be: the peer gets all that it stores from now on.
+    /// There is more than one path, or there may come to be: the peer gets all that it stores from now on.
     pub(crate) const fn expect_moves(&mut self) {
         self.supply = ISSUED_CIDS;
     }

@@ -62,18 +62,24 @@ impl Idle {
         self.woken = now;
     }
 
-    /// Whether it is time to find out whether there has been silence for long enough to rest, and there has.
+    /// Whether it is time to find out [how long](Self::is_silent) the silence has been: once a second while there is none.
     #[inline]
-    pub(super) fn is_rest_due(&mut self, now: Instant) -> bool {
-        self.rest_at <= now && self.is_silent(now)
+    pub(super) fn is_look_due(&self, now: Instant) -> bool {
+        self.rest_at <= now
     }
 
+    /// Whether there has been silence for long enough to rest.
     #[cold]
-    fn is_silent(&mut self, now: Instant) -> bool {
+    pub(super) fn is_silent(&mut self, now: Instant) -> bool {
         if let Some(at) = self.active.max(self.woken).checked_add(REST) {
             self.rest_at = at;
         }
         self.rest_at <= now
+    }
+
+    /// Whether something has happened so long after `begun` that more may be expected: most connections end before.
+    pub(super) fn is_lasting(&self, begun: Instant) -> bool {
+        self.active.saturating_duration_since(begun) >= REST
     }
 
     /// When to ask next, if that comes before the end of the connection, which then needn't be known.
@@ -168,19 +174,31 @@ mod tests {
     fn a_rest_is_due_after_a_second_of_silence() {
         let start = epoch();
         let at = |millis| start + Duration::from_millis(millis);
+        let is_rest_due = |idle: &mut Idle, now| idle.is_look_due(now) && idle.is_silent(now);
         let mut idle = Idle::new(Duration::from_secs(10), start);
-        assert!(!idle.is_rest_due(start));
+        assert!(!is_rest_due(&mut idle, start));
         assert_eq!(idle.next_rest(start), Some(at(1000)));
         idle.on_received(at(900));
-        assert!(!idle.is_rest_due(at(1000)));
+        assert!(!is_rest_due(&mut idle, at(1000)));
         assert_eq!(idle.next_rest(at(1000)), Some(at(1900)));
-        assert!(idle.is_rest_due(at(1900)) && idle.is_rest_due(at(5000)));
+        assert!(is_rest_due(&mut idle, at(1900)) && is_rest_due(&mut idle, at(5000)));
         assert_eq!(idle.next_rest(at(1900)), None, "it has come");
         idle.on_woken(at(5000));
-        assert!(!idle.is_rest_due(at(5999)) && idle.is_rest_due(at(6000)));
+        assert!(!is_rest_due(&mut idle, at(5999)) && is_rest_due(&mut idle, at(6000)));
         let mut brief = Idle::new(Duration::from_millis(500), start);
-        assert!(!brief.is_rest_due(start));
+        assert!(!is_rest_due(&mut brief, start));
         assert_eq!(brief.next_rest(start), None);
+    }
+
+    #[test]
+    fn a_connection_lasts_when_something_happens_after_a_second() {
+        let start = epoch();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut idle = Idle::new(Duration::from_secs(10), start);
+        idle.on_received(at(999));
+        assert!(!idle.is_lasting(start));
+        idle.on_sent(at(1000));
+        assert!(idle.is_lasting(start));
     }
 
     /// RFC 9000, 10.1: at least three times the PTO.

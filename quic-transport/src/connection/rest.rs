@@ -1,7 +1,8 @@
 //! Silence: what a connection needs only to be fast is given back after a while, and taken again when there is something
 //! to do.
 //!
-//! A connection is woken once for that; then it holds what it must not forget, and no more.
+//! A connection is woken once for that; then it holds what it must not forget, and no more. Where the silence is looked for
+//! in vain, once a second, is also where it shows that a connection lasts.
 
 use std::time::Instant;
 
@@ -31,8 +32,26 @@ impl Connection {
     /// Nothing is to be sent: rests, if that has been so for long enough.
     #[inline]
     pub(super) fn consider_rest(&mut self, now: Instant) {
-        if self.idle.is_rest_due(now) && self.is_quiet(now) {
+        if self.idle.is_look_due(now) {
+            self.look_at_silence(now);
+        }
+    }
+
+    #[cold]
+    fn look_at_silence(&mut self, now: Instant) {
+        if !self.idle.is_silent(now) {
+            self.consider_supply();
+        } else if self.is_quiet(now) {
             self.rest();
+        }
+    }
+
+    /// A client whose address is gone can't ask for more connection IDs, and each attempt to be heard from elsewhere takes
+    /// one (RFC 9000, 9.5): a server gives all of them as soon as the connection has turned out to last.
+    fn consider_supply(&mut self) {
+        let may_move = self.side.is_server() && self.progress == Progress::Confirmed;
+        if may_move && self.idle.is_lasting(self.setup.started) {
+            self.give_all_cids();
         }
     }
 

@@ -42,10 +42,15 @@ impl Connection {
         path.mtu.limit(self.peer.max_udp_payload);
         self.others.push(OtherPath::new(path, cid));
         // Each path takes an ID of its own, in both directions (RFC 9000, 9.5).
+        self.give_all_cids();
+        id
+    }
+
+    /// From now on the peer has as many connection IDs as it stores.
+    pub(super) fn give_all_cids(&mut self) {
         self.local_cids.expect_moves();
         self.local_cids
             .replenish(self.peer.cid_limit, &mut self.random);
-        id
     }
 
     /// Nobody uses the path any more: its connection ID is retired, unless another path has it too.
