@@ -10,8 +10,8 @@ pub const BATCHES_PER_TURN: usize = 16;
 
 /// Waits longer than this are left to the poller's own timeout, in whole milliseconds.
 ///
-/// An acknowledgment or a probe may be a millisecond late, and needs no timer then, which would have to be set and may go
-/// off for nothing.
+/// An acknowledgment, whose deadline leaves room for that, or a probe may be a millisecond late, and needs no timer then,
+/// which would have to be set and may go off for nothing.
 pub const MAX_PRECISE_WAIT: Duration = Duration::from_millis(10);
 
 /// Deadlines that differ by less than this are the same one.

@@ -93,7 +93,8 @@ fn every_space_acknowledges_its_own_packets() {
     }
 }
 
-/// RFC 9000, 13.2.1: within the delay that was announced, in one packet with nothing else in it.
+/// RFC 9000, 13.2.1 and 18.2: within the delay that was announced, also if timers go off a millisecond late, in one packet
+/// with nothing else in it.
 #[test]
 fn a_lone_packet_is_acknowledged_within_the_promised_delay() {
     let mut pair = quiet();
@@ -105,7 +106,11 @@ fn a_lone_packet_is_acknowledged_within_the_promised_delay() {
         panic!("{:?}", pair.client.packets());
     };
     assert!(acknowledges(packet, Level::OneRtt, number));
-    assert!(packet.at - start <= ROUND_TRIP + MAX_ACK_DELAY);
+    let waited = packet.at - start - ROUND_TRIP;
+    assert!(
+        waited + Duration::from_millis(1) <= MAX_ACK_DELAY,
+        "{waited:?}"
+    );
     assert!(!packet.frames.iter().any(SeenFrame::is_ack_eliciting));
 }
 

@@ -15,7 +15,7 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 const PACKETS: u64 = 10_000;
 
 /// After so many packets rings and pools have the size that this traffic asks for.
-const WARM_UP: u64 = 60_000;
+const WARM_UP: u64 = 80_000;
 
 type Bulks = Pair<Client<Bulk>, Server<Bulk>>;
 

@@ -13,11 +13,12 @@ const SECOND: Duration = Duration::from_secs(1);
 
 type Own = Pair<Client<Log>, Server<Log>>;
 
-/// A pair that has been quiet since its handshake.
+/// A pair that has been quiet for a while; what breaks the silence for the first time brings connection IDs with it, and
+/// that is over.
 fn pair(settings: &Settings) -> Own {
     let mut pair = Own::new(settings, Link::delayed(Duration::from_millis(10)));
     pair.handshake();
-    pair.run(SECOND * 3);
+    pair.run(SECOND * 15);
     pair
 }
 

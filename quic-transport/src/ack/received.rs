@@ -17,6 +17,9 @@ use crate::wire::EcnCounts;
 /// Ack-eliciting packets after which an ACK is sent at once (RFC 9000, 13.2.2).
 const DEFAULT_THRESHOLD: u32 = 2;
 
+/// How late a timer may go off that is set for some milliseconds; one for less is an eighth late at most.
+const LATENESS: Duration = Duration::from_millis(1);
+
 /// What has been received in a space.
 #[derive(Clone, Debug)]
 pub(crate) struct ReceivedPackets {
@@ -46,7 +49,8 @@ enum Due {
 struct Policy {
     immediate: bool,
     threshold: u32,
-    max_delay: Duration,
+    /// What the timer is set to.
+    hold: Duration,
 }
 
 /// What the peer has asked for, and what its conditions are computed from
@@ -66,7 +70,8 @@ struct Asked {
 
 impl ReceivedPackets {
     /// Nothing received. In the handshake's spaces every ack-eliciting packet is acknowledged at once, in the
-    /// application's after `max_ack_delay` at the latest, which is the delay that we announced.
+    /// application's after `max_ack_delay` at the latest, which is the delay that we announced; the timer is set for a little
+    /// less, since it may go off late (RFC 9000, 18.2).
     pub(crate) fn new(space: Space, max_ack_delay: Duration) -> Self {
         Self {
             seen: Duplicates::new(),
@@ -79,7 +84,7 @@ impl ReceivedPackets {
             policy: Policy {
                 immediate: space != Space::Application,
                 threshold: DEFAULT_THRESHOLD,
-                max_delay: max_ack_delay,
+                hold: hold(max_ack_delay),
             },
             asked: None,
         }
@@ -177,9 +182,7 @@ impl ReceivedPackets {
         if is_due {
             self.due = Due::Now;
         } else if self.due == Due::Never {
-            self.due = now
-                .checked_add(self.policy.max_delay)
-                .map_or(Due::Now, Due::At);
+            self.due = now.checked_add(self.policy.hold).map_or(Due::Now, Due::At);
         }
     }
 
@@ -238,7 +241,7 @@ impl ReceivedPackets {
         if before.is_some_and(|asked| asked.frequency.sequence >= frequency.sequence) {
             return;
         }
-        self.policy.max_delay = frequency.max_delay;
+        self.policy.hold = hold(frequency.max_delay);
         self.asked = Some(Asked {
             frequency,
             missing_from: before.map_or(self.eliciting_end, |asked| asked.missing_from),
@@ -343,6 +346,11 @@ impl ReceivedPackets {
     pub(crate) fn on_ack_acked(&mut self, largest: u64) {
         self.ranges.forget_below(largest.saturating_add(1));
     }
+}
+
+/// What the timer is set to for an acknowledgment to be sent within `delay`, though the timer be late.
+fn hold(delay: Duration) -> Duration {
+    delay.saturating_sub(LATENESS.min(delay / 8))
 }
 
 #[cfg(test)]
