@@ -173,8 +173,11 @@ pub(crate) const MEMORY_STEPS: u64 = 64;
 /// What a connection counts as at least, streams and their windows apart.
 pub(crate) const CONNECTION_MEMORY: u64 = 32 << 10;
 
-/// What the traces of a connection count as that its peer has closed.
-pub(crate) const TRACES_MEMORY: u64 = 512;
+/// What the traces of a connection count as that its peer has closed, connection IDs apart.
+pub(crate) const TRACES_MEMORY: u64 = 256;
+
+/// What each connection ID among them counts as.
+pub(crate) const TRACED_CID_MEMORY: u64 = 96;
 
 /// A receive window that nobody fills counts for this fraction of it.
 pub(crate) const WINDOW_SHARE: u64 = 4;

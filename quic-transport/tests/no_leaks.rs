@@ -4,14 +4,14 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use quic_common::{BatchBuffer, Datagram, Ecn, Random};
-use quic_transport::{CloseReason, Config, Direction, tls};
+use quic_transport::{Application, CloseReason, Config, Connection, Direction, tls};
 use test_fixture::certificates::WALL_CLOCK;
 use test_fixture::ends::{ALPN, Client, Log, NAME, Server, Settings};
 use test_fixture::network::{Link, Party as _, Transmit};
-use test_fixture::{Bulk, CountingAllocator, Pair, SERVER, held_bytes};
+use test_fixture::{Bulk, CLIENT, CountingAllocator, Pair, SERVER, held_bytes};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -29,7 +29,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// A client of the pair's server; each index has its own connection IDs.
 fn client<A>(index: u64, pair: &Pair<Client<A>, Server<A>>, tls: &tls::ClientConfig) -> Client<A>
 where
-    A: quic_transport::Application + Default,
+    A: Application + Default,
 {
     let mut seed = [9; 32];
     seed[..8].copy_from_slice(&index.to_be_bytes());
@@ -44,6 +44,16 @@ fn client_tls(settings: &Settings) -> tls::ClientConfig {
         .unwrap()
         .wall_clock(tls::WallClock::manual(WALL_CLOCK))
         .without_resumption()
+}
+
+/// Wants nothing of a connection that is over.
+#[derive(Debug, Default)]
+struct Leaver;
+
+impl Application for Leaver {
+    fn process(&mut self, connection: &mut Connection, _: Instant) {
+        while connection.next_event().is_some() {}
+    }
 }
 
 /// Makes a server keep few sessions, so that a heap that has seen some handshakes has no more to hold.
@@ -95,6 +105,60 @@ fn handshakes_leave_the_heap_where_it_was() {
     let more = held_bytes() - start;
     println!("{HANDSHAKES} handshakes: {more} bytes more");
     assert!(more.abs() < SLACK, "{more}");
+}
+
+/// Connects, may move so that all connection IDs are given, and closes.
+fn depart(index: u16, moves: bool, pair: &mut Pair<Client<Leaver>, Server<Leaver>>) {
+    const MOMENT: Duration = Duration::from_micros(50);
+    let tls = client_tls(&Settings::default());
+    pair.server.handles.clear();
+    pair.client = client(index.into(), pair, &tls);
+    pair.handshake();
+    if moves {
+        let elsewhere = ([203, 0, 113, 1], 1000 + index).into();
+        pair.network.rebind(CLIENT, elsewhere);
+        let connection = &mut pair.client.connection;
+        let id = connection.open(Direction::Unidirectional).unwrap();
+        connection.stream_send(id, b"from here").unwrap();
+        pair.run(MOMENT);
+    }
+    pair.client.connection.close(0, b"");
+    pair.run(MOMENT);
+}
+
+/// With as few connection IDs as there may be, and with as many.
+#[test]
+fn what_departed_connections_leave_is_counted() {
+    const WARM_UP: u16 = 70;
+    /// Of anything else.
+    const CHANGE: i64 = 8 << 10;
+    for moves in [false, true] {
+        let mut pair =
+            Pair::<Client<Leaver>, Server<Leaver>>::new(&Settings::default(), Link::default());
+        forget(&mut pair.server);
+        for index in 0..WARM_UP {
+            depart(index, moves, &mut pair);
+        }
+        pair.run(SECOND * 2);
+        assert_eq!(
+            (pair.server.endpoint.len(), pair.server.endpoint.memory()),
+            (0, 0)
+        );
+        let start = held_bytes();
+        for index in 1..=300 {
+            depart(WARM_UP + index, moves, &mut pair);
+            let endpoint = &pair.server.endpoint;
+            assert_eq!(endpoint.len(), usize::from(index));
+            let counted = i64::try_from(endpoint.memory()).unwrap();
+            let left = held_bytes() - start;
+            println!("{index}: {left} bytes, counted as {counted}");
+            assert!(left <= counted + CHANGE, "{index}: {left} for {counted}");
+            assert!(
+                counted / 2 <= left + CHANGE,
+                "{index}: {left} for {counted}"
+            );
+        }
+    }
 }
 
 /// A first Initial each, and then silence: half of them are accepted, half aren't even complete.

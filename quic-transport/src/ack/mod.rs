@@ -5,8 +5,6 @@ mod ranges;
 mod frequency;
 mod received;
 mod requests;
-#[cfg(test)]
-mod in_order_tests;
 
 pub(crate) use frequency::{Frequency, MIN_ACK_DELAY};
 pub(crate) use received::ReceivedPackets;

@@ -354,5 +354,8 @@ fn hold(delay: Duration) -> Duration {
 }
 
 #[cfg(test)]
+#[path = "in_order_tests.rs"]
+mod in_order_tests;
+#[cfg(test)]
 #[path = "received_tests.rs"]
 mod tests;

@@ -85,7 +85,7 @@ fn the_peer_says_how_many_packets_may_go_unacknowledged() {
         packets.on_frequency(asked(threshold, 1));
         assert_eq!(acknowledged(&mut packets, &[0, 1, 2, 3], now), due);
         if due.is_empty() {
-            assert_eq!(packets.deadline(), Some(now + 2 * DELAY - LATENESS));
+            assert_eq!(packets.deadline(), Some(now + DELAY + HOLD));
         }
     }
 }

@@ -54,7 +54,7 @@ struct Count {
 enum Taken {
     /// It has been processed.
     Whole,
-    /// It is as it was.
+    /// Nothing has been done to it or counted of it: it goes the way of all others from the start, and may begin another row.
     Not,
     /// It was opened with the key of that choice, and its packet isn't one of the row.
     Opened(Unmasked, Choice),

@@ -1,13 +1,14 @@
-//! When each connection wants to be woken next: a heap in which outdated entries are skipped, not searched for.
+//! When each connection wants to be woken next: a heap in which nothing is searched for.
 //!
 //! A connection's deadline moves with nearly every packet, mostly to a later time. So a later one isn't entered at
-//! all: the old entry comes up, is found outdated, and the connection is asked again.
+//! all: the entry there is comes up too early, and the connection is asked again. What an earlier one has replaced, or
+//! belongs to a connection that is gone, is outdated, and dropped when it is the first.
 
 use std::{cmp::Reverse, collections::BinaryHeap, time::Instant};
 
 use super::Handle;
 
-/// A heap of (time, connection), at most one useful entry for each connection.
+/// A heap of (time, connection), with one entry at most for each connection that isn't outdated.
 #[derive(Debug)]
 pub(super) struct Deadlines {
     heap: BinaryHeap<Reverse<(Instant, Handle)>>,
@@ -44,7 +45,7 @@ impl Deadlines {
         self.heap.pop().map(|Reverse(entry)| entry)
     }
 
-    /// The earliest entry that `is_wanted`; those before it are dropped.
+    /// The earliest entry that `is_wanted`; the outdated ones before it are dropped.
     pub(super) fn next(&mut self, is_wanted: impl Fn(Instant, Handle) -> bool) -> Option<Instant> {
         while let Some(Reverse((at, handle))) = self.heap.peek() {
             if is_wanted(*at, *handle) {

@@ -11,7 +11,10 @@ use std::{
 };
 
 use super::Handle;
-use crate::wire::{ConnectionId, ResetToken};
+use crate::{
+    limits::{TRACED_CID_MEMORY, TRACES_MEMORY},
+    wire::{ConnectionId, ResetToken, wide},
+};
 
 /// Traces that nobody wakes up for are wiped away by this time.
 const GRACE: Duration = Duration::from_millis(250);
@@ -25,6 +28,15 @@ pub(super) struct Traces {
     /// The address that it counts for.
     pub(super) address: IpAddr,
     pub(super) is_half_open: bool,
+}
+
+impl Traces {
+    /// What they count for, with their places in the maps of the router.
+    pub(super) fn memory(&self) -> u64 {
+        TRACED_CID_MEMORY
+            .saturating_mul(wide(self.cids.len()))
+            .saturating_add(TRACES_MEMORY)
+    }
 }
 
 /// The traces, by when they are no longer needed.

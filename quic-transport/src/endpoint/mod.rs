@@ -252,13 +252,14 @@ impl<A: Application> Endpoint<A> {
         self.config.reset_key = secrets.reset_key();
     }
 
-    /// How many connections there are, closing ones included.
+    /// How many connections there are, closing ones included, and those that their peers have closed as long as packets
+    /// may be late for them: there is no connection any more then, but datagrams for it are still told from others.
     #[must_use]
     pub fn len(&self) -> usize {
         self.router.len() + self.departed.len()
     }
 
-    /// Whether there is no connection.
+    /// Whether there is no connection, and nothing left of any: see [`Endpoint::len`].
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

@@ -7,10 +7,7 @@ use quic_common::{BatchBuffer, BatchHead};
 use super::{Application, Endpoint, Handle, departed::Traces, stateless::ReplyPath};
 #[cfg(doc)]
 use crate::connection::Connection;
-use crate::{
-    connection::{Output, Step},
-    limits::TRACES_MEMORY,
-};
+use crate::connection::{Output, Step};
 
 /// Outdated deadlines that aren't worth a sweep.
 const SPARE_DEADLINES: usize = 64;
@@ -191,17 +188,18 @@ impl<A: Application> Endpoint<A> {
         let Some(entry) = self.router.remove(handle) else {
             return;
         };
+        let (memory, traces) = (entry.memory, entry.into_traces());
         self.memory = self
             .memory
-            .saturating_sub(entry.memory)
-            .saturating_add(TRACES_MEMORY);
-        self.departed.insert(until, handle, entry.into_traces());
+            .saturating_sub(memory)
+            .saturating_add(traces.memory());
+        self.departed.insert(until, handle, traces);
     }
 
     /// No packet of these connections can be late any more.
     fn forget_departed(&mut self, now: Instant) {
         while let Some((handle, traces)) = self.departed.take_due(now) {
-            self.memory = self.memory.saturating_sub(TRACES_MEMORY);
+            self.memory = self.memory.saturating_sub(traces.memory());
             self.forget(handle, &traces);
         }
     }
