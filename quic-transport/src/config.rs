@@ -61,8 +61,9 @@ pub struct Config {
     pub max_streams_bidirectional: u64,
     /// Unidirectional streams that the peer may have open at a time; at most 2^60.
     pub max_streams_unidirectional: u64,
-    /// The longest that an acknowledgement is held back, as the peer is told; under 2^14 ms. The deadline is set an eighth
-    /// of it earlier, at most 1 ms: an embedder whose timers are no later than that keeps what was said (RFC 9000, 18.2).
+    /// The longest that an acknowledgement is held back, as the peer is told; under 2^14 ms. The deadline is set
+    /// 1 ms earlier: an embedder whose timers are no later than that keeps what was said (RFC 9000, 18.2). For a delay of up
+    /// to 10 ms, such as a peer may ask for, it is a 32nd earlier.
     pub max_ack_delay: Duration,
     /// Whether acknowledgments are asked for less often where the peer can be asked, and the peer may ask us
     /// (draft-ietf-quic-ack-frequency-14).

@@ -17,8 +17,11 @@ use crate::wire::EcnCounts;
 /// Ack-eliciting packets after which an ACK is sent at once (RFC 9000, 13.2.2).
 const DEFAULT_THRESHOLD: u32 = 2;
 
-/// How late a timer may go off that is set for some milliseconds; one for less is an eighth late at most.
+/// How late a timer may go off.
 const LATENESS: Duration = Duration::from_millis(1);
+
+/// Timers for no more than this are set with care, and late by a 32nd at most.
+const BRIEF: Duration = Duration::from_millis(10);
 
 /// What has been received in a space.
 #[derive(Clone, Debug)]
@@ -350,7 +353,9 @@ impl ReceivedPackets {
 
 /// What the timer is set to for an acknowledgment to be sent within `delay`, though the timer be late.
 fn hold(delay: Duration) -> Duration {
-    delay.saturating_sub(LATENESS.min(delay / 8))
+    let brief = delay.min(BRIEF);
+    let brief = brief.saturating_sub(brief / 32);
+    delay.saturating_sub(LATENESS).max(brief)
 }
 
 #[cfg(test)]
