@@ -26,6 +26,9 @@ pub(crate) const NEW_TOKEN_LIFETIME: Duration = Duration::from_hours(24);
 const RETRY: u8 = 1;
 const NEW: u8 = 2;
 
+/// Room for what a token is bound to: its kind, an address and a port, a version.
+const CONTEXT: usize = 1 + 16 + 2 + 4;
+
 /// What a Retry token says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RetryToken {
@@ -138,7 +141,8 @@ impl Tokens<'_> {
     /// What a token is bound to: the version (RFC 9369, 5) and the address, a Retry token to the port as well, which is
     /// another one next time.
     fn context(&self, kind: u8) -> Vec<u8> {
-        let mut context = vec![kind];
+        let mut context = Vec::with_capacity(CONTEXT);
+        context.push(kind);
         match self.remote.ip() {
             IpAddr::V4(ip) => context.extend_from_slice(&ip.octets()),
             IpAddr::V6(ip) => context.extend_from_slice(&ip.octets()),

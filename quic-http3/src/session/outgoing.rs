@@ -27,22 +27,26 @@ const TYPES: [StreamType; 3] = [
     StreamType::DECODER,
 ];
 
+/// Room for what the control stream begins with.
+const OPENING: usize = 64;
+
 /// The response's body that shares a call to the transport with its header section.
 const SMALL: usize = 1024;
 
 impl Session {
     /// Opens the control and QPACK streams, as far as the peer's stream limit allows.
     pub(super) fn start<T: Transport>(&mut self, transport: &mut T) {
+        let mut bytes = Vec::with_capacity(OPENING);
         while let Some(kind) = TYPES.get(self.critical.len()) {
             let Some(id) = transport.open(Direction::Unidirectional) else {
                 return;
             };
             // Everything else may wait, the control stream never.
             transport.set_priority(id, 0, false);
-            let mut bytes = Vec::new();
+            bytes.clear();
             bytes.push(u8::try_from(kind.0).unwrap_or_default());
             if *kind == StreamType::CONTROL {
-                let mut payload = Vec::new();
+                let mut payload = Vec::with_capacity(OPENING);
                 Settings::local().encode(&mut payload);
                 push_frame(Kind::SETTINGS, &payload, &mut bytes);
             }

@@ -56,6 +56,9 @@ impl Stream {
     }
 }
 
+/// Room that is made with the first stream: HTTP/3 has seven with its first request.
+const USUAL: usize = 7;
+
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Table {
@@ -148,6 +151,10 @@ impl Table {
     /// Adds a stream. There are never 2^32 at once: the limits of both ends are far below.
     pub(super) fn insert(&mut self, stream: Stream) -> Option<Slot> {
         self.unpack();
+        if self.streams.capacity() == 0 {
+            self.streams.reserve_exact(USUAL);
+            self.slots.reserve(USUAL);
+        }
         let id = stream.id;
         let slot = if let Some(slot) = self.free.pop() {
             slot

@@ -17,6 +17,9 @@ use crate::wire::{Side, TransportParameters, Version};
 /// The first byte of a stored session.
 const FORMAT: u8 = 1;
 
+/// Bytes of a stored session beside its three parts.
+const FIXED: usize = 1 + 4 + 2 + 2;
+
 /// Keeps sessions until they are used once. Shared by all threads of a server, or by several servers.
 pub trait ServerSessions: std::fmt::Debug + Send + Sync {
     /// Stores a session under `identity`, which is never the same twice; false when it can't be stored, and the client
@@ -140,7 +143,9 @@ struct Stored<'a> {
 
 impl<'a> Stored<'a> {
     fn encode(&self) -> Option<Vec<u8>> {
-        let mut out = vec![FORMAT];
+        let parts = self.parameters.len() + self.settings.len() + self.session.len();
+        let mut out = Vec::with_capacity(FIXED + parts);
+        out.push(FORMAT);
         out.extend(self.version.to_be_bytes());
         for part in [self.parameters, self.settings] {
             out.extend(u16::try_from(part.len()).ok()?.to_be_bytes());

@@ -6,9 +6,13 @@ use quic_common::Writer;
 use super::{TransportParameters, ids};
 use crate::wire::encode::wide;
 
+/// Room for all of them, but for a preferred address.
+const USUAL_LENGTH: usize = 256;
+
 impl TransportParameters {
     /// Appends the encoding to `out`; the reserved parameter is made from `grease`, a random number.
     pub(crate) fn encode(&self, out: &mut Vec<u8>, grease: u64) {
+        out.reserve(USUAL_LENGTH);
         let default = Self::default();
         if let Some(cid) = &self.original_dcid {
             put(out, ids::ORIGINAL_DCID, cid.as_slice());
