@@ -4,6 +4,7 @@
 mod quic_lb;
 mod generator;
 mod local;
+mod retired;
 mod remote;
 
 pub use generator::CidGenerator;

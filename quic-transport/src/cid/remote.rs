@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use super::retired::RetiredNumbers;
 use crate::{
     error::Error,
     limits::{ACTIVE_CIDS, PENDING_RETIREMENTS},
@@ -43,6 +44,8 @@ struct Retirement {
 pub(crate) struct RemoteCids {
     given: VecDeque<Given>,
     retire_prior_to: u64,
+    retired: RetiredNumbers,
+    /// Those of them whose retirement isn't acknowledged.
     retiring: VecDeque<Retirement>,
     /// Frames owed in all, so that the common path looks at one number.
     owed: usize,
@@ -59,6 +62,7 @@ impl RemoteCids {
                 is_used: true,
             }]),
             retire_prior_to: 0,
+            retired: RetiredNumbers::default(),
             retiring: VecDeque::new(),
             owed: 0,
         }
@@ -116,14 +120,11 @@ impl RemoteCids {
                 return self.retire_below(new.retire_prior_to);
             }
         }
-        if self
-            .retiring
-            .iter()
-            .any(|retirement| retirement.sequence == new.sequence)
-        {
+        let mut retiring = self.retiring.iter();
+        if self.retired.contains(new.sequence) || retiring.any(|r| r.sequence == new.sequence) {
             return Ok(());
         }
-        if new.sequence < self.retire_prior_to {
+        if new.sequence < self.retire_prior_to.max(self.retired.floor()) {
             return self.retire(new.sequence);
         }
         self.given.push_back(Given {
@@ -198,11 +199,7 @@ impl RemoteCids {
             .position(|given| given.sequence == sequence);
         if let Some(place) = place.filter(|place| *place > 0) {
             self.given.remove(place);
-            self.retiring.push_back(Retirement {
-                sequence,
-                owed: true,
-            });
-            self.count_owed();
+            self.announce(sequence);
         }
     }
 
@@ -299,12 +296,17 @@ impl RemoteCids {
                 "too many connection IDs to retire",
             ));
         }
+        self.announce(sequence);
+        Ok(())
+    }
+
+    fn announce(&mut self, sequence: u64) {
+        self.retired.insert(sequence);
         self.retiring.push_back(Retirement {
             sequence,
             owed: true,
         });
         self.count_owed();
-        Ok(())
     }
 }
 
@@ -425,6 +427,39 @@ mod tests {
         cids.on_new(&new(3, 0)).unwrap();
         assert_eq!(cids.owed_retirement(), Some(3));
         assert_eq!(cids.current(), cid(105));
+    }
+
+    /// RFC 9000, 5.1.2 and 19.15: the same frame may come again, however late; what is retired stays so.
+    #[test]
+    fn a_late_copy_brings_no_retired_id_back() {
+        let mut cids = supplied(2);
+        assert_eq!(cids.take_unused(), Some(1));
+        cids.release(1);
+        cids.on_retire_sent(1);
+        cids.on_retire_acked(1);
+        cids.on_new(&new(1, 0)).unwrap();
+        assert!(!cids.has(1) && !cids.is_owing());
+        assert_eq!((cids.take_unused(), cids.take_unused()), (Some(2), None));
+    }
+
+    /// RFC 9000, 5.1.2: what is too old to be remembered is retired, once more perhaps, and not used.
+    #[test]
+    fn an_id_of_long_ago_is_retired_at_once() {
+        let mut cids = RemoteCids::new(cid(0));
+        for sequence in 2..200 {
+            cids.on_new(&new(sequence, 0)).unwrap();
+            assert_eq!(cids.take_unused(), Some(sequence));
+            cids.release(sequence);
+            cids.on_retire_acked(sequence);
+        }
+        for _ in 0..2 {
+            cids.on_new(&new(1, 0)).unwrap();
+            assert_eq!(
+                (cids.owed_retirement(), cids.take_unused()),
+                (Some(1), None)
+            );
+        }
+        assert_eq!(cids.retiring.len(), 1);
     }
 
     /// RFC 9000, 19.15: what lies below Retire Prior To is retired, and the number itself is not.

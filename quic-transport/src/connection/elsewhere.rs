@@ -44,7 +44,7 @@ impl Connection {
         let is_ours = self.path.local.is_none()
             || (self.side.is_client()
                 && self.path.source.is_none_or(is_same_socket)
-                && self.others.find(remote, Some(local)).is_none());
+                && self.others.find_exact(remote, local).is_none());
         if is_ours {
             self.path.local = Some(local);
         }

@@ -28,12 +28,13 @@ impl Connection {
     pub fn probe(&mut self, local: SocketAddr, now: Instant) -> Result<PathId, ApiError> {
         self.may_move()?;
         let remote = self.path.remote;
-        let id = match self.others.find(remote, Some(local)) {
+        let id = match self.others.find_exact(remote, local) {
             Some(id) => id,
             None => self.add_own_path(remote, Some(local))?,
         };
         if let Some(other) = self.others.get_mut(id) {
             other.is_wanted = true;
+            other.is_left = false;
             other.keep_until = None;
             // The server is where it was.
             other.path.amplification.validate();

@@ -1,6 +1,6 @@
 //! What a path's validation comes to, [RFC 9000, section 8.2](https://www.rfc-editor.org/rfc/rfc9000#section-8.2).
 
-use std::time::Instant;
+use std::{mem, time::Instant};
 
 use super::Connection;
 use crate::{
@@ -60,17 +60,20 @@ impl Connection {
             if other.keep_until.is_none_or(|at| at > now) {
                 continue;
             }
-            if last_resort == Some(other.path.id) {
-                other.keep_until = None;
-            } else {
-                *place = Some(other.path.id);
-            }
+            other.keep_until = None;
+            *place = Some(other.path.id);
         }
         for id in over.into_iter().flatten() {
-            if self.others.get(id).is_some_and(|other| other.is_wanted) {
+            let was_wanted = self.others.get_mut(id).is_some_and(|other| {
+                other.is_left |= other.is_wanted;
+                mem::take(&mut other.is_wanted)
+            });
+            if was_wanted {
                 self.tell_of_path(id, PathNews::Failed);
             }
-            self.forget_path(id);
+            if last_resort != Some(id) {
+                self.forget_path(id);
+            }
         }
     }
 
@@ -78,12 +81,12 @@ impl Connection {
         let Some(path) = self.path_mut(id) else {
             return;
         };
-        let is_news = !std::mem::replace(&mut path.is_validated, true);
+        let is_news = !mem::replace(&mut path.is_validated, true);
         path.validate();
         if reached == Reached::WithLess {
             self.begin_validation(id, now);
         }
-        let Some(other) = self.others.get(id) else {
+        let Some(other) = self.others.get_mut(id) else {
             if is_news {
                 self.tell_of_path(id, PathNews::Validated);
                 if self.side.is_server() {
@@ -92,8 +95,8 @@ impl Connection {
             }
             return self.let_go(now);
         };
-        let (is_awaited, is_wanted) = (other.is_awaited, other.is_wanted);
-        if is_news && is_wanted {
+        let is_awaited = other.is_awaited;
+        if mem::take(&mut other.is_wanted) {
             self.tell_of_path(id, PathNews::Validated);
         }
         if is_awaited && self.switch_to(id) {

@@ -19,9 +19,9 @@ pub(crate) struct OtherPath {
     pub(crate) cid: Option<u64>,
     /// Whether it comes into use as soon as it is validated.
     pub(crate) is_awaited: bool,
-    /// Whether it is of our own choice, so that the application hears of it.
+    /// Whether the application is to hear whether the peer can be reached on it.
     pub(crate) is_wanted: bool,
-    /// Whether it was in use.
+    /// Whether it may go: it was in use and wasn't asked for since, or was asked for in vain.
     pub(crate) is_left: bool,
     /// When it may be forgotten; before, late packets may still come from there.
     pub(crate) keep_until: Option<Instant>,
@@ -72,13 +72,31 @@ impl OtherPaths {
         }
     }
 
-    /// The path with these addresses; an unknown local one fits any.
+    /// The path that a datagram with these addresses is on: one that is known to have them, else one that may have them.
     pub(crate) fn find(&self, remote: SocketAddr, local: Option<SocketAddr>) -> Option<PathId> {
-        let found = self
-            .paths
-            .iter()
-            .find(|other| other.path.has_addresses(remote, local))?;
+        let exact = local.and_then(|local| self.find_exact(remote, local));
+        exact.or_else(|| {
+            let mut paths = self.paths.iter();
+            let found = paths.find(|other| other.path.may_have_addresses(remote, local))?;
+            Some(found.path.id)
+        })
+    }
+
+    /// The path that is known to have these addresses.
+    pub(crate) fn find_exact(&self, remote: SocketAddr, local: SocketAddr) -> Option<PathId> {
+        let mut paths = self.paths.iter();
+        let found = paths.find(|other| other.path.has_addresses(remote, local))?;
         Some(found.path.id)
+    }
+
+    /// The path that batches with these addresses are sent on.
+    pub(crate) fn sent_on(
+        &mut self,
+        remote: SocketAddr,
+        source: Option<SocketAddr>,
+    ) -> Option<&mut Path> {
+        let mut paths = self.paths.iter_mut().map(|other| &mut other.path);
+        paths.find(|path| path.remote == remote && path.source == source)
     }
 
     /// The path with this ID.
@@ -129,7 +147,7 @@ impl OtherPaths {
             .map(|other| other.path.id)
     }
 
-    /// A path to another address of the peer than this one, and that was never in use.
+    /// A path to another address of the peer than this one, unless it was left.
     pub(crate) fn aimed_elsewhere(&self, remote: SocketAddr) -> Option<PathId> {
         let is_aimed = |other: &&OtherPath| !other.is_left && other.path.remote != remote;
         let found = self.paths.iter().find(is_aimed)?;

@@ -52,6 +52,11 @@ impl Probing {
         reached
     }
 
+    /// See [`PathValidation::on_refused`].
+    pub(crate) fn on_refused(&mut self) {
+        self.validation.on_refused();
+    }
+
     /// See [`PathValidation::expire`].
     pub(crate) fn expire(&mut self, now: Instant, draw: impl FnOnce() -> [u8; 8]) -> Expired {
         let expired = self.validation.expire(now, draw);

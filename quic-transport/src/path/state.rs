@@ -125,17 +125,21 @@ impl Path {
         }
     }
 
-    /// Whether these are its addresses, as far as they are known: whoever doesn't say where to send from receives
+    /// Whether these may be its addresses, as far as they are known: whoever doesn't say where to send from receives
     /// anywhere, and an unspecified IP address stands for all of ours.
-    pub(crate) fn has_addresses(&self, remote: SocketAddr, local: Option<SocketAddr>) -> bool {
-        let is_open = |own: SocketAddr, local: SocketAddr| {
-            own.ip().is_unspecified() && own.port() == local.port()
-        };
+    pub(crate) fn may_have_addresses(&self, remote: SocketAddr, local: Option<SocketAddr>) -> bool {
         let fits = match (self.source, local) {
-            (Some(own), Some(local)) => own == local || is_open(own, local),
+            (Some(own), Some(local)) => is_same(own, local),
             (None, _) | (_, None) => true,
         };
         self.remote == remote && fits
+    }
+
+    /// Whether these are its addresses, for all that is known: of one that doesn't say where to send from, it may be known
+    /// where the peer's datagrams arrive.
+    pub(crate) fn has_addresses(&self, remote: SocketAddr, local: SocketAddr) -> bool {
+        let own = self.source.or(self.local);
+        self.remote == remote && own.is_some_and(|own| is_same(own, local))
     }
 
     /// The peer has been reached on it, and may be sent as much as the network carries.
@@ -206,6 +210,12 @@ impl Path {
     pub(crate) fn is_blocked(&self) -> bool {
         self.amplification.allowance() < super::MINIMUM_MTU.into()
     }
+}
+
+/// Whether both may be one socket's, where an unspecified IP address stands for all of ours.
+fn is_same(one: SocketAddr, other: SocketAddr) -> bool {
+    let is_open = one.ip().is_unspecified() || other.ip().is_unspecified();
+    one == other || (is_open && one.port() == other.port())
 }
 
 #[cfg(test)]
@@ -337,13 +347,32 @@ mod tests {
         let (mut path, _) = path(&PathSettings::default());
         let (remote, elsewhere) = (path.remote, ([192, 0, 2, 9], 443).into());
         let at = |ip, port| Some(std::net::SocketAddr::from((ip, port)));
-        assert!(path.has_addresses(remote, at([192, 0, 2, 7], 5)));
-        assert!(!path.has_addresses(elsewhere, None));
+        assert!(path.may_have_addresses(remote, at([192, 0, 2, 7], 5)));
+        assert!(!path.may_have_addresses(elsewhere, None));
         path.source = at([0, 0, 0, 0], 5);
-        assert!(path.has_addresses(remote, at([192, 0, 2, 7], 5)));
-        assert!(!path.has_addresses(remote, at([192, 0, 2, 7], 6)));
+        assert!(path.may_have_addresses(remote, at([192, 0, 2, 7], 5)));
+        assert!(!path.may_have_addresses(remote, at([192, 0, 2, 7], 6)));
         path.source = at([192, 0, 2, 7], 5);
-        assert!(path.has_addresses(remote, None) && path.has_addresses(remote, path.source));
+        assert!(
+            path.may_have_addresses(remote, None) && path.may_have_addresses(remote, path.source)
+        );
+        assert!(!path.may_have_addresses(remote, at([192, 0, 2, 8], 5)));
+    }
+
+    #[test]
+    fn where_datagrams_arrive_tells_what_is_sent_from_anywhere() {
+        let (mut path, _) = path(&PathSettings::default());
+        let remote = path.remote;
+        let at = |ip: [u8; 4], port: u16| std::net::SocketAddr::from((ip, port));
+        let home = at([192, 0, 2, 7], 5);
+        assert!(!path.has_addresses(remote, home), "nothing is known yet");
+        path.local = Some(home);
+        assert!(path.has_addresses(remote, home));
+        assert!(path.has_addresses(remote, at([0; 4], 5)));
         assert!(!path.has_addresses(remote, at([192, 0, 2, 8], 5)));
+        assert!(!path.has_addresses(at([192, 0, 2, 9], 443), home));
+        path.source = Some(at([0; 4], 6));
+        assert!(path.has_addresses(remote, at([192, 0, 2, 8], 6)));
+        assert!(!path.has_addresses(remote, home));
     }
 }

@@ -157,6 +157,14 @@ impl PathValidation {
         Expired::Again
     }
 
+    /// The challenge that was sent last couldn't leave: the attempt has [failed](Self::expire).
+    pub(crate) fn on_refused(&mut self) {
+        if let State::Wanted { times, .. } | State::Waiting { times } = &mut self.state {
+            let asked = times.again.checked_sub(times.wait);
+            times.give_up = times.give_up.min(asked.unwrap_or(times.again));
+        }
+    }
+
     /// Whether an answer is awaited.
     pub(crate) const fn is_pending(&self) -> bool {
         !matches!(self.state, State::Idle)
