@@ -8,7 +8,6 @@ use quic_transport::Side;
 use crate::error::{Code, Error};
 use crate::frame::{FrameHeader, HeaderReader, Kind};
 use crate::limits::MAX_CONTROL_FRAME;
-use crate::qpack::{DecoderStream, EncoderStream};
 use crate::settings::Settings;
 
 /// A unidirectional stream of the peer.
@@ -17,8 +16,8 @@ pub(crate) enum Incoming {
     /// Its type is not known yet.
     Untyped(TypeReader),
     Control(Box<Control>),
-    Encoder(EncoderStream),
-    Decoder(DecoderStream),
+    Encoder,
+    Decoder,
 }
 
 /// The type of a unidirectional stream.

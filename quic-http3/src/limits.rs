@@ -35,3 +35,21 @@ pub(crate) const MAX_SPARE_FIELDS: usize = 64;
 
 /// The largest buffer that stays with a recycled request or field list, in bytes.
 pub(crate) const MAX_SPARE_CAPACITY: usize = 16 * 1024;
+
+/// The capacity that the peer's encoder may give our dynamic table, in bytes as RFC 9204, 3.2.1 counts.
+pub(crate) const MAX_DECODER_CAPACITY: u64 = 4096;
+
+/// Streams that may wait for the dynamic table at a time.
+pub(crate) const MAX_BLOCKED_STREAMS: u64 = 100;
+
+/// Bytes of acknowledgments for the peer's encoder that wait while it gives our decoder stream no room.
+pub(crate) const MAX_DECODER_NEWS: usize = 16 * 1024;
+
+/// The capacity that we give the peer's dynamic table, where it allows as much.
+pub(crate) const MAX_ENCODER_CAPACITY: u64 = 4096;
+
+/// Bytes of instructions for the peer's decoder that wait to be sent; lines beyond are not inserted.
+pub(crate) const MAX_INSTRUCTIONS: usize = 8 * 1024;
+
+/// Sections that refer to the dynamic table and are not acknowledged; further ones don't refer to it.
+pub(crate) const MAX_SECTIONS_UNDER_WAY: usize = 256;

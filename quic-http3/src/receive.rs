@@ -13,7 +13,7 @@ use crate::frame::{FrameHeader, HeaderReader, Kind};
 use crate::glitches::Glitches;
 use crate::limits::{MAX_FIELD_SECTION, MAX_INTERIM_RESPONSES, MAX_SPARE_CAPACITY};
 use crate::message::{Check, Method};
-use crate::qpack::{self, DecodeError};
+use crate::qpack::{DecodeError, Decoded, Decoder};
 use crate::transport::Transport;
 
 /// What the connection lends to a stream for a step.
@@ -21,6 +21,7 @@ pub(crate) struct Lent<'a> {
     pub(crate) side: Side,
     pub(crate) now: Instant,
     pub(crate) glitches: &'a mut Glitches,
+    pub(crate) decoder: &'a mut Decoder,
     /// Empty field lists to fill.
     pub(crate) spare: &'a mut Vec<Fields>,
 }
@@ -64,6 +65,8 @@ enum Frame {
     Section {
         left: u64,
     },
+    /// A field section is whole, but needs lines of the dynamic table that haven't come.
+    Waiting,
     Data {
         left: u64,
     },
@@ -78,7 +81,7 @@ pub(crate) struct Receive {
     phase: Phase,
     frame: Frame,
     header: HeaderReader,
-    /// A field section that has arrived in part.
+    /// A field section that has arrived in part, or waits.
     section: Vec<u8>,
     /// How many body bytes the message says it has.
     expected: Option<u64>,
@@ -135,6 +138,12 @@ impl Receive {
             if self.phase == Phase::Done {
                 return Ok(Step::Blocked);
             }
+            if self.frame == Frame::Waiting {
+                return match self.decode_held(id, lent)? {
+                    Some(fields) => self.on_section(fields, lent.side),
+                    None => Ok(Step::Blocked),
+                };
+            }
             let filled = self.lend(id, transport);
             match self.frame {
                 Frame::Header if filled.data.is_empty() => {
@@ -146,12 +155,13 @@ impl Receive {
                     };
                 }
                 Frame::Header => {
-                    let (taken, fields) = self.frame(filled.data, lent)?;
+                    let (taken, fields) = self.frame(id, filled.data, lent)?;
                     self.take(id, transport, taken);
                     if let Some(fields) = fields {
                         return self.on_section(fields, lent.side);
                     }
                 }
+                Frame::Waiting => {}
                 Frame::Data { left: 0 } | Frame::Skip { left: 0 } => self.frame = Frame::Header,
                 Frame::Section { .. } | Frame::Data { .. } | Frame::Skip { .. }
                     if filled.data.is_empty() =>
@@ -182,11 +192,7 @@ impl Receive {
                     self.frame = Frame::Section { left: rest };
                     self.take(id, transport, taken);
                     if rest == 0 {
-                        let section = std::mem::take(&mut self.section);
-                        let fields = decode(&section, lent);
-                        self.section = section;
-                        self.section.clear();
-                        return self.on_section(fields?, lent.side);
+                        self.frame = Frame::Waiting;
                     }
                 }
             }
@@ -203,7 +209,11 @@ impl Receive {
             Frame::Data { left } if left > 0 && self.phase != Phase::Done => {
                 at_most(self.lend(id, transport).data, left)
             }
-            Frame::Header | Frame::Section { .. } | Frame::Data { .. } | Frame::Skip { .. } => &[],
+            Frame::Header
+            | Frame::Section { .. }
+            | Frame::Waiting
+            | Frame::Data { .. }
+            | Frame::Skip { .. } => &[],
         };
         self.told = !data.is_empty();
         data
@@ -264,6 +274,7 @@ impl Receive {
     #[inline]
     fn frame(
         &mut self,
+        id: StreamId,
         data: &[u8],
         lent: &mut Lent<'_>,
     ) -> Result<(usize, Option<Fields>), Fault> {
@@ -277,10 +288,25 @@ impl Receive {
             && let section = at_most(after, left)
             && wide(section.len()) == left
         {
-            let fields = decode(section, lent)?;
-            return Ok((used + section.len(), Some(fields)));
+            let fields = decode(id, section, lent)?;
+            if fields.is_none() {
+                self.section.extend_from_slice(section);
+                self.frame = Frame::Waiting;
+            }
+            return Ok((used + section.len(), fields));
         }
         Ok((used, None))
+    }
+
+    /// Decodes the section that is held, if what it needs is there.
+    fn decode_held(&mut self, id: StreamId, lent: &mut Lent<'_>) -> Result<Option<Fields>, Fault> {
+        let section = std::mem::take(&mut self.section);
+        let fields = decode(id, &section, lent);
+        self.section = section;
+        if !matches!(fields, Ok(None)) {
+            self.section.clear();
+        }
+        fields
     }
 
     /// Whether a frame may come now, and how to read it.
@@ -392,10 +418,18 @@ impl Receive {
     }
 }
 
-fn decode(section: &[u8], lent: &mut Lent<'_>) -> Result<Fields, Fault> {
+/// The lines of a section; `None` while it has to wait.
+fn decode(id: StreamId, section: &[u8], lent: &mut Lent<'_>) -> Result<Option<Fields>, Fault> {
     let mut fields = lent.spare.pop().unwrap_or_default();
-    match qpack::decode(section, MAX_FIELD_SECTION, &mut fields) {
-        Ok(()) => Ok(fields),
+    let decoded = lent
+        .decoder
+        .decode(id.value(), section, MAX_FIELD_SECTION, &mut fields);
+    match decoded {
+        Ok(Decoded::Whole) => Ok(Some(fields)),
+        Ok(Decoded::Blocked) => {
+            lent.spare.push(fields);
+            Ok(None)
+        }
         Err(DecodeError::TooLarge) => Err(TOO_LARGE),
         Err(DecodeError::Failed(reason)) => {
             Err(Fault::connection(Code::QPACK_DECOMPRESSION_FAILED, reason))

@@ -127,6 +127,11 @@ impl Send {
         self.pending.shrink_to_fit();
     }
 
+    /// Whether everything has left.
+    pub(crate) const fn is_clear(&self) -> bool {
+        self.pending.is_empty()
+    }
+
     /// Whether nothing more can be sent.
     pub(crate) fn is_done(&self) -> bool {
         self.phase == Phase::Done

@@ -3,7 +3,7 @@
 use quic_common::{Reader, Writer};
 
 use crate::error::{Code, Error};
-use crate::limits::MAX_FIELD_SECTION;
+use crate::limits::{MAX_BLOCKED_STREAMS, MAX_DECODER_CAPACITY, MAX_FIELD_SECTION};
 
 /// What an endpoint says about itself in its SETTINGS frame; what is absent has its default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,8 +34,8 @@ impl Settings {
     pub(crate) const fn local() -> Self {
         Self {
             max_field_section: Some(MAX_FIELD_SECTION),
-            qpack_capacity: 0,
-            qpack_blocked_streams: 0,
+            qpack_capacity: MAX_DECODER_CAPACITY,
+            qpack_blocked_streams: MAX_BLOCKED_STREAMS,
             extended_connect: false,
             datagrams: false,
         }

@@ -66,7 +66,8 @@ fn undecodable_sections_close_the_connection() {
     for section in [
         &[][..],
         &[0x00],
-        &[0x02, 0x00, 0x80],
+        &[0x02, 0x81, 0x80],
+        &[0xff, 0x02, 0x00, 0x80],
         &[0x00, 0x80],
         &[0x00, 0x00, 0x80],
         &[0x00, 0x00, 0x10],
@@ -221,12 +222,12 @@ fn critical_streams_are_single_and_stay_open() {
     }
 }
 
-/// RFC 9204, 4.3 and 4.4, with dynamic tables of capacity 0.
+/// RFC 9204, 3.2.3, 4.3 and 4.4, with dynamic tables that are empty.
 #[test]
 fn qpack_streams_have_rules() {
     let long = [&[0x02, 0x4a, 0x7f][..], &[0xff; 9]].concat();
     let cases: [(&[u8], Code); 8] = [
-        (&[0x02, 0x3f, 0xbd, 0x01], Code::QPACK_ENCODER_STREAM_ERROR),
+        (&[0x02, 0x3f, 0xe2, 0x1f], Code::QPACK_ENCODER_STREAM_ERROR),
         (&[0x02, 0xc0, 0x0f], Code::QPACK_ENCODER_STREAM_ERROR),
         (&long, Code::QPACK_ENCODER_STREAM_ERROR),
         (&[0x02, 0x00], Code::QPACK_ENCODER_STREAM_ERROR),
@@ -246,7 +247,7 @@ fn qpack_streams_have_rules() {
         server.assert_closed(code);
     }
     let mut server = Server::new();
-    server.unidirectional(0, &[0x02, 0x20], false);
+    server.unidirectional(0, &[0x02, 0x20, 0x3f, 0xe1, 0x1f], false);
     server.unidirectional(1, &[0x03, 0x48, 0x7f, 0x00], false);
     assert_eq!(server.closed(), None);
 }

@@ -13,7 +13,7 @@
 mod memory;
 mod sessions;
 
-pub use crate::qpack::fuzzing::{huffman, instructions, qpack};
+pub use crate::qpack::fuzzing::{dynamic_table, huffman, instructions, qpack};
 pub use sessions::{client_session, server_session};
 
 use crate::frame::{FrameHeader, HeaderReader, MAX_HEADER};
@@ -81,6 +81,11 @@ mod tests {
     #[test]
     fn instructions() {
         inputs::run("instructions", 30_000, super::instructions);
+    }
+
+    #[test]
+    fn dynamic_table() {
+        inputs::run("dynamic_table", 30_000, super::dynamic_table);
     }
 
     #[test]

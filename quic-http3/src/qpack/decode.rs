@@ -4,8 +4,10 @@
 
 use quic_common::Reader;
 
+use super::dynamic_table::DynamicTable;
 use super::huffman;
 use super::integer;
+use super::prefix::{Prefix, TRUNCATED as CUT};
 use super::static_table::entry;
 use crate::field::Fields;
 use crate::limits::FIELD_OVERHEAD;
@@ -21,26 +23,40 @@ pub enum DecodeError {
 }
 
 /// Appends the lines of an encoded field section to `fields`, of at most `limit` bytes in all
-/// (names, values and 32 bytes for each line).
+/// (names, values and 32 bytes for each line). There is no dynamic table: the section stands for itself.
 ///
 /// Names and values are not checked: that is for the message they belong to.
 ///
 /// # Errors
 ///
-/// When the section is malformed, refers to the dynamic table, or goes over the limit; `fields` holds the lines before that.
-#[inline]
+/// When the section is malformed, refers to a dynamic table, or goes over the limit; `fields` holds the lines before that.
 pub fn decode(section: &[u8], limit: u64, fields: &mut Fields) -> Result<(), DecodeError> {
+    let table = DynamicTable::default();
     let mut reader = Reader::new(section);
-    prefix(&mut reader)?;
-    fields
-        .buffer()
-        .reserve(section.len().saturating_mul(2) + 64);
+    let prefix = Prefix::read(&mut reader, 0, 0).map_err(DecodeError::Failed)?;
+    lines(&mut reader, prefix, &table, limit, fields)
+}
+
+/// Appends what follows the prefix of a field section to `fields`; what is required of the table is there.
+#[inline]
+pub(super) fn lines(
+    reader: &mut Reader<'_>,
+    prefix: Prefix,
+    table: &DynamicTable,
+    limit: u64,
+    fields: &mut Fields,
+) -> Result<(), DecodeError> {
+    // A reference to the dynamic table is a byte, and may be a long line.
+    let growth = if prefix.required == 0 { 2 } else { 24 };
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    let expected = reader.remaining().saturating_mul(growth).min(most);
+    fields.buffer().reserve(expected.saturating_add(64));
     let mut size = 0_u64;
     while let Ok(first) = reader.u8() {
         let mark = fields.begin();
         let buffer = fields.buffer();
         let before = buffer.len();
-        let (name, sensitive) = line(first, &mut reader, buffer)?;
+        let (name, sensitive) = line(first, reader, prefix, table, buffer)?;
         let length = buffer.len() - before;
         fields.end(mark, name, sensitive);
         size = u64::try_from(length)
@@ -52,25 +68,13 @@ pub fn decode(section: &[u8], limit: u64, fields: &mut Fields) -> Result<(), Dec
     Ok(())
 }
 
-/// The Required Insert Count and the Base.
-fn prefix(reader: &mut Reader<'_>) -> Result<(), DecodeError> {
-    let first = reader.u8().map_err(|_short| TRUNCATED)?;
-    if integer::decode(first, 8, reader).map_err(|_invalid| TRUNCATED)? != 0 {
-        return Err(DYNAMIC);
-    }
-    let first = reader.u8().map_err(|_short| TRUNCATED)?;
-    integer::decode(first, 7, reader).map_err(|_invalid| TRUNCATED)?;
-    if first & 0x80 != 0 {
-        return Err(DecodeError::Failed("the base is negative"));
-    }
-    Ok(())
-}
-
 /// One line: appends its name and value and returns the length of the name, and whether it must never be indexed.
 #[inline]
 fn line(
     first: u8,
     reader: &mut Reader<'_>,
+    prefix: Prefix,
+    table: &DynamicTable,
     out: &mut Vec<u8>,
 ) -> Result<(usize, bool), DecodeError> {
     match first >> 4 {
@@ -84,10 +88,7 @@ fn line(
         // Literal with a name from the static table.
         0b0101 | 0b0111 => {
             let (name, _) = static_entry(first, 4, reader)?;
-            out.extend_from_slice(name);
-            let value = reader.u8().map_err(|_short| TRUNCATED)?;
-            string(value, 7, reader, out)?;
-            Ok((name.len(), first & 0x20 != 0))
+            literal(name, first & 0x20 != 0, reader, out)
         }
         // Literal with a literal name.
         0b0010 | 0b0011 => {
@@ -98,8 +99,60 @@ fn line(
             string(value, 7, reader, out)?;
             Ok((name, first & 0x10 != 0))
         }
-        _ => Err(DYNAMIC),
+        _ => dynamic_line(first, reader, prefix, table, out),
     }
+}
+
+/// A line that refers to the dynamic table, before the base or from it on (RFC 9204, 3.2.5 and 3.2.6).
+fn dynamic_line(
+    first: u8,
+    reader: &mut Reader<'_>,
+    prefix: Prefix,
+    table: &DynamicTable,
+    out: &mut Vec<u8>,
+) -> Result<(usize, bool), DecodeError> {
+    let (bits, is_after) = match first >> 4 {
+        0b1000..=0b1011 => (6, false),
+        0b0001 => (4, true),
+        0b0100 | 0b0110 => (4, false),
+        _ => (3, true),
+    };
+    let index = integer::decode(first, bits, reader).map_err(|_invalid| TRUNCATED)?;
+    let index = if is_after {
+        prefix.base.checked_add(index)
+    } else {
+        prefix
+            .base
+            .checked_sub(index)
+            .and_then(|index| index.checked_sub(1))
+    };
+    let (name, value) = index
+        .filter(|index| *index < prefix.required)
+        .and_then(|index| table.get(index))
+        .ok_or(NO_LINE)?;
+    match first >> 4 {
+        0b1000..=0b1011 | 0b0001 => {
+            out.extend_from_slice(name);
+            out.extend_from_slice(value);
+            Ok((name.len(), false))
+        }
+        0b0100 | 0b0110 => literal(name, first & 0x20 != 0, reader, out),
+        _ => literal(name, first & 0x08 != 0, reader, out),
+    }
+}
+
+/// A line with a name from a table, and a value that follows.
+#[inline]
+fn literal(
+    name: &[u8],
+    sensitive: bool,
+    reader: &mut Reader<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(usize, bool), DecodeError> {
+    out.extend_from_slice(name);
+    let value = reader.u8().map_err(|_short| TRUNCATED)?;
+    string(value, 7, reader, out)?;
+    Ok((name.len(), sensitive))
 }
 
 fn static_entry(
@@ -133,15 +186,14 @@ fn string(
     }
 }
 
-const TRUNCATED: DecodeError = DecodeError::Failed("the field section is cut short");
-const DYNAMIC: DecodeError =
-    DecodeError::Failed("a reference to the dynamic table, whose capacity is 0");
+const TRUNCATED: DecodeError = DecodeError::Failed(CUT);
+const NO_LINE: DecodeError = DecodeError::Failed("no such line in the dynamic table");
 
 #[cfg(test)]
 mod tests {
     use quic_common::Random;
 
-    use super::{DYNAMIC, DecodeError, decode};
+    use super::{DecodeError, NO_LINE, decode};
     use crate::field::{Field, Fields};
     use crate::limits::MAX_FIELD_SECTION;
     use crate::qpack::encode;
@@ -160,14 +212,14 @@ mod tests {
         assert!(fields.iter().eq([Field::new(":path", "/index.html")]));
     }
 
-    /// RFC 9204, B.2 and B.4: what needs the dynamic table is refused.
+    /// RFC 9204, B.2 and B.4: what needs a dynamic table is refused where there is none.
     #[test]
     fn dynamic_sections_of_the_rfc_are_refused() {
         for section in [
             &[0x03, 0x81, 0x10, 0x11][..],
             &[0x05, 0x00, 0x80, 0xc1, 0x81],
         ] {
-            assert_eq!(decoded(section), Err(DYNAMIC));
+            assert!(matches!(decoded(section), Err(DecodeError::Failed(_))));
         }
     }
 
@@ -175,7 +227,7 @@ mod tests {
     #[test]
     fn dynamic_references_are_refused() {
         for first in [0x80, 0xbf, 0x10, 0x1f, 0x40, 0x4f, 0x60, 0x00, 0x0f] {
-            assert_eq!(decoded(&[0, 0, first, 0, 0]), Err(DYNAMIC), "{first:#x}");
+            assert_eq!(decoded(&[0, 0, first, 0, 0]), Err(NO_LINE), "{first:#x}");
         }
     }
 

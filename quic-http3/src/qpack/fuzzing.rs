@@ -7,7 +7,7 @@
     reason = "what panics here is what a fuzzer looks for"
 )]
 
-use super::{DecodeError, DecoderStream, EncoderStream, decode, encode, huffman};
+use super::{DecodeError, Decoded, Decoder, Encoder, decode, encode, huffman};
 use crate::field::{Field, Fields};
 
 /// Decodes the bytes as a field section, encodes its lines again, and compares; encodes lines made of the bytes, too.
@@ -72,12 +72,50 @@ pub fn huffman(bytes: &[u8]) {
 
 /// Reads the bytes as the peer's encoder stream and as its decoder stream, at once and byte by byte.
 pub fn instructions(bytes: &[u8]) {
-    let whole = EncoderStream::default().read(bytes);
-    let mut stream = EncoderStream::default();
-    let parts = bytes.iter().try_for_each(|byte| stream.read(&[*byte]));
-    assert_eq!(whole, parts);
-    let whole = DecoderStream::default().read(bytes);
-    let mut stream = DecoderStream::default();
-    let parts = bytes.iter().try_for_each(|byte| stream.read(&[*byte]));
-    assert_eq!(whole, parts);
+    let (mut whole, mut parts) = (Decoder::new(4096, 10), Decoder::new(4096, 10));
+    let result = whole.read(bytes);
+    assert_eq!(
+        result,
+        bytes.iter().try_for_each(|byte| parts.read(&[*byte]))
+    );
+    if result.is_ok() {
+        let mut news = [Vec::new(), Vec::new()];
+        whole.take_news(true, &mut news[0]).unwrap();
+        parts.take_news(true, &mut news[1]).unwrap();
+        assert_eq!(news[0], news[1]);
+    }
+    let (mut whole, mut parts) = (Encoder::new(4096), Encoder::new(4096));
+    let result = whole.read(bytes);
+    assert_eq!(
+        result,
+        bytes.iter().try_for_each(|byte| parts.read(&[*byte]))
+    );
+}
+
+/// A peer that fills our table and sends sections: of each piece of the bytes the first says which, its length and its stream.
+pub fn dynamic_table(bytes: &[u8]) {
+    let mut decoder = Decoder::new(1024, 3);
+    let mut rest = bytes;
+    while let Some(([kind, length], after)) = rest.split_first_chunk::<2>() {
+        let (piece, after) = after.split_at(after.len().min(usize::from(*length)));
+        rest = after;
+        let mut fields = Fields::new();
+        match kind % 4 {
+            0 | 1 => {
+                if let Err(error) = decoder.read(piece) {
+                    assert!(!error.reason.is_empty());
+                    return;
+                }
+            }
+            2 => match decoder.decode(u64::from(kind >> 2), piece, 5000, &mut fields) {
+                Ok(Decoded::Whole) => assert!(fields.size() <= 5000),
+                Ok(Decoded::Blocked) => assert!(fields.is_empty()),
+                Err(DecodeError::TooLarge) => assert!(fields.size() > 5000),
+                Err(DecodeError::Failed(reason)) => assert!(!reason.is_empty()),
+            },
+            _ => decoder.cancel(u64::from(kind >> 2)),
+        }
+        while decoder.take_unblocked().is_some() {}
+        decoder.take_news(true, &mut Vec::new()).unwrap();
+    }
 }

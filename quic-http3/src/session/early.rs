@@ -13,6 +13,7 @@ use super::{Session, Signal};
 use crate::error::Error;
 use crate::field::Fields;
 use crate::message::is_safe;
+use crate::qpack::Encoder;
 use crate::settings::Settings;
 use crate::transport::Transport;
 
@@ -44,6 +45,7 @@ impl Session {
             settings.encode(&mut payload);
             transport.remember(&payload);
         }
+        self.encoder = Encoder::new(settings.qpack_capacity);
         self.peer.settings = Some(settings);
         Ok(())
     }

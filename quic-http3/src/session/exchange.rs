@@ -139,6 +139,14 @@ impl Exchanges {
         }
     }
 
+    /// Has the request of a stream looked at, by its ID.
+    pub(super) fn queue_stream(&mut self, stream: u64) {
+        let is_meant = |exchange: &Exchange| exchange.is_live && exchange.id.value() == stream;
+        if let Some(place) = self.slots.iter().position(is_meant) {
+            self.queue(Slot(place));
+        }
+    }
+
     /// The next request to look at.
     #[inline]
     pub(super) fn take_ready(&mut self) -> Option<Slot> {

@@ -8,7 +8,6 @@ use super::Session;
 use crate::control::{Control, Incoming, Progress, StreamType, Told, TypeReader};
 use crate::error::{Code, Error};
 use crate::limits::MAX_UNIDIRECTIONAL_STREAMS;
-use crate::qpack::{DecoderStream, EncoderStream};
 use crate::settings::Settings;
 use crate::transport::Transport;
 
@@ -150,16 +149,17 @@ impl Session {
                     used
                 }
             },
-            Incoming::Encoder(encoder) => {
-                encoder.read(data)?;
+            Incoming::Encoder => {
+                self.decoder.read(data)?;
                 all
             }
-            Incoming::Decoder(decoder) => {
-                decoder.read(data)?;
+            Incoming::Decoder => {
+                self.encoder.read(data)?;
                 all
             }
         };
         transport.consume(id, used);
+        self.unblock();
         if unknown {
             self.glitches.count(now)?;
         }
@@ -206,14 +206,8 @@ impl Session {
                 Incoming::Control(Box::<Control>::default()),
                 &mut peer.has_control,
             ),
-            StreamType::ENCODER => (
-                Incoming::Encoder(EncoderStream::default()),
-                &mut peer.has_encoder,
-            ),
-            StreamType::DECODER => (
-                Incoming::Decoder(DecoderStream::default()),
-                &mut peer.has_decoder,
-            ),
+            StreamType::ENCODER => (Incoming::Encoder, &mut peer.has_encoder),
+            StreamType::DECODER => (Incoming::Decoder, &mut peer.has_decoder),
             StreamType::PUSH if self.side.is_server() => {
                 return Err(Error::new(
                     Code::STREAM_CREATION_ERROR,

@@ -10,11 +10,13 @@ use quic_transport::{Direction, Side, StreamEvent, StreamId};
 use crate::error::{ApiError, Code, Error, Fault};
 use crate::field::Fields;
 use crate::glitches::Glitches;
-use crate::limits::MAX_SPARE_FIELDS;
+use crate::limits::{MAX_BLOCKED_STREAMS, MAX_DECODER_CAPACITY, MAX_SPARE_FIELDS};
+use crate::qpack::{Decoder, Encoder};
 use crate::receive::{Lent, Step};
 use crate::settings::Settings;
 use crate::transport::Transport;
 
+mod compression;
 mod early;
 mod exchange;
 mod incoming;
@@ -72,6 +74,8 @@ pub(crate) struct Session {
     state: State,
     glitches: Glitches,
     patience: Patience,
+    encoder: Encoder,
+    decoder: Decoder,
     spare: Vec<Fields>,
     scratch: Vec<u8>,
 }
@@ -92,6 +96,8 @@ impl Session {
             state: State::Open,
             glitches: Glitches::new(),
             patience: Patience::default(),
+            encoder: Encoder::default(),
+            decoder: Decoder::new(MAX_DECODER_CAPACITY, MAX_BLOCKED_STREAMS),
             spare: Vec::new(),
             scratch: Vec::new(),
         }
@@ -127,6 +133,8 @@ impl Session {
         }
         self.incoming.shrink_to_fit();
         self.patience.rest();
+        self.encoder.rest();
+        self.decoder.rest();
         self.spare = Vec::new();
         self.scratch = Vec::new();
     }
@@ -177,6 +185,7 @@ impl Session {
             let code = Code::REQUEST_REJECTED.value();
             transport.stop(id, code);
             transport.reset(id, code);
+            self.decoder.cancel(id.value());
             return Ok(());
         }
         self.next_request = self.next_request.max(id.value().saturating_add(4));
@@ -261,7 +270,10 @@ impl Session {
                 Err(error) => return Some(self.fail(transport, error)),
             }
         }
-        match self.mind_patience(transport, now) {
+        let settled = self
+            .mind_patience(transport, now)
+            .and_then(|()| self.tell_compression(transport));
+        match settled {
             Ok(()) => None,
             Err(error) => Some(self.fail(transport, error)),
         }
@@ -318,6 +330,7 @@ impl Session {
                 side: self.side,
                 now,
                 glitches: &mut self.glitches,
+                decoder: &mut self.decoder,
                 spare: &mut self.spare,
             },
         );
@@ -342,6 +355,7 @@ impl Session {
             Err(Fault::Connection(error)) => return Err(error),
             Err(Fault::Stream(error)) => {
                 self.glitches.count(now)?;
+                self.decoder.cancel(id.value());
                 transport.stop(id, error.code.value());
                 exchange.send.reset(id, transport, error.code);
                 self.exchanges.remove(slot);
@@ -366,6 +380,9 @@ impl Session {
             return Ok(None);
         };
         let id = exchange.id;
+        if !exchange.receive.is_done() {
+            self.decoder.cancel(id.value());
+        }
         let is_known = !exchange.receive.is_fresh() && exchange.held.is_none();
         let told = self.side.is_client() || is_known;
         // It is over already, unless a GOAWAY stands for the reset.

@@ -8,16 +8,33 @@ use crate::error::{ApiError, Code};
 use crate::field::Field;
 use crate::frame::{FrameHeader, Kind, MAX_HEADER};
 use crate::message::Check;
-use crate::qpack;
+use crate::qpack::References;
 use crate::send::{Body, Send};
 use crate::settings::Settings;
 use crate::transport::Transport;
+
+/// A field section in the scratch buffer.
+struct Section<'a> {
+    /// Where it begins there.
+    start: usize,
+    /// What its lines say.
+    check: Check<'a>,
+    /// What of the dynamic table it refers to.
+    references: References,
+}
 
 /// A unidirectional stream of ours.
 #[derive(Debug)]
 pub(super) struct Critical {
     pub(super) id: StreamId,
     pub(super) send: Send,
+}
+
+impl Critical {
+    /// Whether everything has left.
+    pub(super) const fn is_clear(&self) -> bool {
+        self.send.is_clear()
+    }
 }
 
 /// The order in which they are opened.
@@ -78,19 +95,19 @@ impl Session {
         Ok(())
     }
 
-    /// Encodes a field section as a HEADERS frame into the scratch buffer; returns where it begins there, and what the lines say.
+    /// Encodes a field section as a HEADERS frame into the scratch buffer.
     fn encode<'a>(
         &mut self,
         fields: impl IntoIterator<Item = Field<'a>>,
-    ) -> Result<(usize, Check<'a>), ApiError> {
+    ) -> Result<Section<'a>, ApiError> {
         let mut check = Check::default();
         let fields = fields.into_iter().inspect(|field| check.line(*field));
         self.scratch.clear();
         self.scratch.extend_from_slice(&[0; MAX_HEADER]);
-        let size = qpack::encode(fields, &mut self.scratch);
+        let encoded = self.encoder.encode(fields, &mut self.scratch);
         let settings = self.peer.settings.or(self.peer.recalled);
         let most = settings.and_then(|s| s.max_field_section);
-        if most.is_some_and(|most| size > most) {
+        if most.is_some_and(|most| encoded.size > most) {
             return Err(ApiError::FieldsTooLarge);
         }
         let length = self.scratch.len() - MAX_HEADER;
@@ -102,7 +119,11 @@ impl Session {
             .scratch
             .first_chunk_mut()
             .map_or(0, |space| header.write_before(space));
-        Ok((start, check))
+        Ok(Section {
+            start,
+            check,
+            references: encoded.references,
+        })
     }
 
     /// Makes a request.
@@ -119,10 +140,13 @@ impl Session {
             return Err(ApiError::GoingAway);
         }
         self.recall(transport);
-        let (start, check) = self.encode(fields)?;
+        let section = self.encode(fields)?;
         let settings = self.peer.settings.or(self.peer.recalled);
         let extended = settings.is_some_and(|s| s.extended_connect);
-        let request = check.request(extended).map_err(ApiError::Malformed)?;
+        let request = section
+            .check
+            .request(extended)
+            .map_err(ApiError::Malformed)?;
         if !request.is_safe && transport.is_early() {
             return Err(ApiError::Early);
         }
@@ -136,11 +160,12 @@ impl Session {
         let exchange = self.exchanges.at(slot).ok_or(ApiError::UnknownStream)?;
         exchange.receive.method = request.method;
         exchange.send.begin_body(request.body);
-        let bytes = self.scratch.get(start..).unwrap_or_default();
+        let bytes = self.scratch.get(section.start..).unwrap_or_default();
         exchange.send.frames(id, transport, bytes)?;
         if end {
             exchange.send.finish(id, transport)?;
         }
+        self.on_section_sent(transport, id, section.references);
         Ok(id)
     }
 
@@ -152,15 +177,16 @@ impl Session {
         fields: impl IntoIterator<Item = Field<'a>>,
         body: Option<&[u8]>,
     ) -> Result<(), ApiError> {
-        let (start, check) = self.encode(fields)?;
-        let response = check.response().map_err(ApiError::Malformed)?;
+        let section = self.encode(fields)?;
+        let response = section.check.response().map_err(ApiError::Malformed)?;
         let (slot, exchange) = self.exchanges.get(id).ok_or(ApiError::UnknownStream)?;
         if !exchange.send.is_fresh() || exchange.receive.is_fresh() {
             return Err(ApiError::Order("a response answers a request, once"));
         }
         if response.is_interim() {
-            let bytes = self.scratch.get(start..).unwrap_or_default();
+            let bytes = self.scratch.get(section.start..).unwrap_or_default();
             exchange.send.frames(id, transport, bytes)?;
+            self.on_section_sent(transport, id, section.references);
             return Ok(());
         }
         let length = response.body(exchange.receive.method);
@@ -176,12 +202,13 @@ impl Session {
         } else {
             exchange.send.begin_body(length);
         }
-        let bytes = self.scratch.get(start..).unwrap_or_default();
+        let bytes = self.scratch.get(section.start..).unwrap_or_default();
         exchange.send.frames(id, transport, bytes)?;
         if body.is_some() {
             exchange.send.finish(id, transport)?;
             self.exchanges.settle(slot);
         }
+        self.on_section_sent(transport, id, section.references);
         Ok(())
     }
 
@@ -223,8 +250,8 @@ impl Session {
         id: StreamId,
         fields: impl IntoIterator<Item = Field<'a>>,
     ) -> Result<(), ApiError> {
-        let (start, check) = self.encode(fields)?;
-        check.trailers().map_err(ApiError::Malformed)?;
+        let section = self.encode(fields)?;
+        section.check.trailers().map_err(ApiError::Malformed)?;
         let (_, exchange) = self.exchanges.get(id).ok_or(ApiError::UnknownStream)?;
         if !exchange.send.is_open() {
             return Err(ApiError::Order("trailers go between body and end"));
@@ -232,8 +259,9 @@ impl Session {
         if exchange.send.is_short() {
             return Err(ApiError::Length);
         }
-        let bytes = self.scratch.get(start..).unwrap_or_default();
+        let bytes = self.scratch.get(section.start..).unwrap_or_default();
         exchange.send.frames(id, transport, bytes)?;
+        self.on_section_sent(transport, id, section.references);
         self.finish(transport, id)
     }
 
@@ -266,6 +294,7 @@ impl Session {
         if !exchange.receive.is_done() {
             exchange.receive.abandon();
             transport.stop(id, code.value());
+            self.decoder.cancel(id.value());
         }
         self.exchanges.settle(slot);
         Ok(())
@@ -281,6 +310,7 @@ impl Session {
         let (slot, exchange) = self.exchanges.get(id).ok_or(ApiError::UnknownStream)?;
         if !exchange.receive.is_done() {
             transport.stop(id, code.value());
+            self.decoder.cancel(id.value());
         }
         exchange.send.reset(id, transport, code);
         self.exchanges.remove(slot);

@@ -85,6 +85,7 @@ impl Session {
             let id = exchange.id;
             transport.stop(id, Code::REQUEST_REJECTED.value());
             exchange.send.reset(id, transport, Code::REQUEST_REJECTED);
+            self.decoder.cancel(id.value());
             self.exchanges.remove(slot);
         }
     }
