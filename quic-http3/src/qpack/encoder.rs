@@ -19,11 +19,12 @@ use crate::limits::{MAX_ENCODER_CAPACITY, MAX_INSTRUCTIONS, MAX_SECTIONS_UNDER_W
 /// How many lines that came once are remembered, by their hashes.
 const REMEMBERED: usize = 64;
 
-/// Bytes that a line takes as a literal at least for the table to be worth its while.
-const WORTH_INSERTING: usize = 8;
+/// Bytes that a line has at least, of which Huffman's code leaves two thirds, for the table to be worth its while: the
+/// acknowledgment of a section that refers to it takes some in a packet, too, and work at both ends.
+const WORTH_ACKNOWLEDGING: usize = 48;
 
-/// Bytes of a name that is worth a look whether the table has it.
-const WORTH_NAMING: usize = 4;
+/// The same, in a section that will be acknowledged anyway.
+const WORTH_REFERRING: usize = 6;
 
 /// Secrets shorter than this could be guessed one after the other by someone who makes us send guesses, and sees how
 /// long the section becomes (RFC 9204, 7.1.3).
@@ -124,7 +125,7 @@ impl Encoder {
             if indexed(field, found, out) {
                 continue;
             }
-            if has_table && is_worth_it(field, found) {
+            if has_table && is_worth_it(field, found, encoded.references) {
                 self.line(field, found, base, &mut encoded.references, out);
             } else {
                 literal(field, found, out);
@@ -332,11 +333,15 @@ impl Encoder {
     }
 }
 
-/// Whether the table may help with a line: not where it is as short as a reference.
-const fn is_worth_it(field: Field<'_>, found: Option<Match>) -> bool {
+/// Whether the table may help with a line.
+const fn is_worth_it(field: Field<'_>, found: Option<Match>, references: References) -> bool {
     let name = if found.is_some() { 1 } else { field.name.len() };
-    let is_long_name = found.is_none() && field.name.len() >= WORTH_NAMING;
-    is_long_name || name + field.value.len() >= WORTH_INSERTING
+    let least = if references.is_empty() {
+        WORTH_ACKNOWLEDGING
+    } else {
+        WORTH_REFERRING
+    };
+    name.saturating_add(field.value.len()) >= least
 }
 
 /// Whether the value of a line may stand in the table.

@@ -67,7 +67,7 @@ impl Pair {
 }
 
 fn line(value: &str) -> Field<'_> {
-    Field::new("x-name", value)
+    Field::new("x-name-of-forty-eight-bytes-or-more-which-is-a-lot", value)
 }
 
 /// A line that comes for the second time is inserted, and is a byte from then on.
@@ -75,19 +75,40 @@ fn line(value: &str) -> Field<'_> {
 fn what_comes_again_becomes_short() {
     let mut pair = Pair::new(4096);
     let lines = [
-        Field::new(":authority", "www.example.com"),
-        Field::new("user-agent", "a program/1.0 (a system)"),
+        Field::new(
+            "user-agent",
+            "a program/1.0 (a system; with several parts; 47)",
+        ),
         Field::new("x-custom", "with a value"),
+        Field::new("origin", "https://example.com"),
     ];
     let first = pair.exchange(&lines);
     assert_eq!(pair.encoder.table.inserted(), 0);
     assert_eq!(pair.exchange(&lines), first);
+    assert_eq!(pair.encoder.table.inserted(), 1);
+    // The first line is a byte now, and pays for the acknowledgment: so the others are worth their place, too.
+    assert!(pair.exchange(&lines) < first);
+    assert!(pair.exchange(&lines) < first);
     assert_eq!(pair.encoder.table.inserted(), 3);
     assert_eq!(pair.exchange(&lines), 2 + lines.len());
     assert!(pair.encoder.under_way.is_empty());
-    // The name of a line helps another: two bytes of prefix, one for the name, one and five for the value.
-    let other = [Field::new("x-custom", "value")];
-    assert!(pair.exchange(&other) <= 2 + 1 + 1 + 5);
+    // The name of a line helps another: a byte for the name, one and five for the value.
+    let other = [lines[0], Field::new("x-custom", "value")];
+    assert!(pair.exchange(&other) <= 2 + 1 + 1 + 1 + 5);
+}
+
+/// Lines that are short alone wouldn't pay for the acknowledgment of a section that refers to them.
+#[test]
+fn short_lines_alone_stay_literals() {
+    // 47 bytes and 48, of which the name of the static table is one.
+    for (length, lines) in [(46, 0), (47, 1)] {
+        let value = "v".repeat(length);
+        let mut pair = Pair::new(4096);
+        for _ in 0..3 {
+            pair.exchange(&[Field::new("user-agent", &value)]);
+        }
+        assert_eq!(pair.encoder.table.inserted(), lines);
+    }
 }
 
 /// RFC 9204, 2.1.2: lines are referred to once they are known to have arrived, so that no stream waits.
@@ -111,10 +132,15 @@ fn what_may_not_have_arrived_is_not_referred_to() {
 /// RFC 9204, 2.1.1: a line stays while a section that refers to it is under way, and until it is known to have arrived.
 #[test]
 fn lines_in_use_do_not_leave() {
-    let named = |name| [Field::new(name, "a value")];
+    let named = |name| {
+        [Field::new(
+            name,
+            "a value of 42 bytes here, as it should be.",
+        )]
+    };
     let lines = |pair: &Pair| (pair.encoder.table.oldest(), pair.encoder.table.inserted());
     // Room for two lines.
-    let mut pair = Pair::new(100);
+    let mut pair = Pair::new(2 * 80 + 5);
     for name in ["name-1", "name-2"] {
         pair.exchange(&named(name));
         pair.exchange(&named(name));
@@ -156,7 +182,10 @@ fn secrets_stay_out_of_the_table() {
         pair.exchange(&lines);
     }
     assert_eq!(pair.encoder.table.inserted(), 0);
-    let long = [Field::new("cookie", "twenty bytes, or more")];
+    let long = [Field::new(
+        "cookie",
+        "a cookie of more than 20 bytes, and of 48 in all",
+    )];
     for _ in 0..2 {
         pair.exchange(&long);
     }
@@ -172,7 +201,7 @@ fn the_peers_settings_are_kept() {
     for capacity in [0, 31, 50] {
         let mut pair = Pair::new(capacity);
         for _ in 0..4 {
-            pair.exchange(&[line("a value that is longer")]);
+            pair.exchange(&[line("a value")]);
         }
         assert_eq!(pair.encoder.table.inserted(), 0);
         assert!(pair.encoder.under_way.is_empty());
@@ -264,7 +293,7 @@ fn whatever_comes_when_the_lines_are_the_same() {
     for seed in 0_u8..40 {
         let mut random = Random::from_seed([seed; 32]);
         let mut below = |count: u64| random.below(count);
-        let mut pair = Pair::new([110, 200, 400, 4096][usize::from(seed % 4)]);
+        let mut pair = Pair::new([180, 300, 600, 4096][usize::from(seed % 4)]);
         let mut under_way: Vec<(u64, Vec<u8>, Lines)> = Vec::new();
         for _ in 0..2000 {
             match below(8) {
@@ -273,7 +302,10 @@ fn whatever_comes_when_the_lines_are_the_same() {
                         .map(|_| {
                             (
                                 format!("name-{}", below(4)),
-                                format!("value number {}", below(9)),
+                                format!(
+                                    "a value of more than 48 bytes with a number: {}",
+                                    below(9)
+                                ),
                             )
                         })
                         .collect();
