@@ -191,8 +191,8 @@ fn our_own_sections_are_decoded() {
         let lists = lists(&text);
         let all = lists.iter().flat_map(Fields::iter);
         let before: usize = all.map(|field| field.name.len() + field.value.len()).sum();
-        for (capacity, every) in [(0, 1), (256, 1), (4096, 1), (4096, 10)] {
-            let mut encoder = Encoder::new(capacity);
+        for (capacity, blocked, every) in [(0, 0, 1), (256, 0, 1), (4096, 0, 1), (4096, 1, 10)] {
+            let mut encoder = Encoder::new(capacity, blocked);
             let mut decoder = Decoder::new(capacity, 0);
             let mut after = 0;
             for (list, stream) in lists.iter().zip(1..) {

@@ -1,8 +1,10 @@
 //! The encoding end of QPACK: what goes into the dynamic table, and which sections refer to it
 //! ([RFC 9204, section 2.1](https://www.rfc-editor.org/rfc/rfc9204#section-2.1)).
 //!
-//! A line is inserted when it comes for the second time, and referred to once the peer has said that it has arrived: so no
-//! stream ever waits for another, and what comes once takes no room. Lines that sections under way refer to stay.
+//! A line is inserted when it comes for the second time, so that what comes once takes no room, and referred to once the
+//! peer has said that it has arrived, so that no stream waits for another. One section at a time goes ahead, where the peer
+//! permits: its acknowledgment tells sooner, or at all with a peer that acknowledges nothing else. Lines that sections
+//! under way refer to stay.
 
 use std::collections::VecDeque;
 
@@ -38,6 +40,7 @@ pub struct Encoder {
     hashes: VecDeque<Hashes>,
     /// What the peer's settings allow.
     max_capacity: u64,
+    may_go_ahead: bool,
     /// Lines that have arrived, of those inserted.
     known: u64,
     /// Sections that refer to the table, in the order in which they were sent.
@@ -94,11 +97,12 @@ struct InTable {
 }
 
 impl Encoder {
-    /// An encoder whose peer allows the table `max_capacity` bytes.
+    /// An encoder whose peer allows the table `max_capacity` bytes, and lets `max_blocked` streams wait for it.
     #[must_use]
-    pub fn new(max_capacity: u64) -> Self {
+    pub fn new(max_capacity: u64, max_blocked: u64) -> Self {
         Self {
             max_capacity,
+            may_go_ahead: max_blocked > 0,
             ..Self::default()
         }
     }
@@ -114,7 +118,7 @@ impl Encoder {
         // Required Insert Count 0, Base 0.
         out.extend_from_slice(&[0, 0]);
         let has_table = self.max_capacity > 0 && self.under_way.len() < MAX_SECTIONS_UNDER_WAY;
-        let base = self.known;
+        let base = self.base();
         let mut encoded = Encoded {
             size: 0,
             references: References::default(),
@@ -198,6 +202,22 @@ impl Encoder {
             }
         }
         Ok(())
+    }
+
+    /// Lines from this one on may not be referred to.
+    fn base(&self) -> u64 {
+        let known = self.known;
+        let is_ahead = |(_, references): &(u64, References)| references.end > known;
+        // Instructions that wait here come later than the section.
+        let goes_ahead = self.may_go_ahead
+            && known < self.table.inserted()
+            && !self.has_instructions()
+            && !self.under_way.iter().any(is_ahead);
+        if goes_ahead {
+            self.table.inserted()
+        } else {
+            known
+        }
     }
 
     /// A line that isn't in the static table.

@@ -84,7 +84,7 @@ pub fn instructions(bytes: &[u8]) {
         parts.take_news(true, &mut news[1]).unwrap();
         assert_eq!(news[0], news[1]);
     }
-    let (mut whole, mut parts) = (Encoder::new(4096), Encoder::new(4096));
+    let (mut whole, mut parts) = (Encoder::new(4096, 1), Encoder::new(4096, 1));
     let result = whole.read(bytes);
     assert_eq!(
         result,

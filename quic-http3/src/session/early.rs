@@ -45,7 +45,7 @@ impl Session {
             settings.encode(&mut payload);
             transport.remember(&payload);
         }
-        self.encoder = Encoder::new(settings.qpack_capacity);
+        self.encoder = Encoder::new(settings.qpack_capacity, settings.qpack_blocked_streams);
         self.peer.settings = Some(settings);
         Ok(())
     }
