@@ -4,7 +4,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{
+    BatchSize, BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main,
+};
 use quic_common::Random;
 use quic_http3::{Field, Fields, qpack};
 use quic_transport::benching::{
@@ -208,7 +211,31 @@ fn field_sections(criterion: &mut Criterion) {
             qpack::decode(black_box(&section), 1 << 16, &mut fields)
         });
     });
+    dynamic_field_sections(&mut group);
     group.finish();
+}
+
+/// The same lines again and again on one connection: all that isn't in the static table is in the dynamic one.
+fn dynamic_field_sections(group: &mut BenchmarkGroup<'_, WallTime>) {
+    let mut encoder = qpack::Encoder::new(4096, 100);
+    let mut decoder = qpack::Decoder::new(4096, 100);
+    let (mut section, mut fields, mut news) = (Vec::new(), Fields::default(), Vec::new());
+    group.bench_function("encode-and-decode-dynamic", |bencher| {
+        bencher.iter(|| {
+            section.clear();
+            fields.clear();
+            news.clear();
+            let references = encoder.encode(field_lines(), &mut section).references;
+            encoder.on_sent(0, references);
+            encoder.take_instructions(&mut news);
+            decoder.read(&news).unwrap();
+            news.clear();
+            let result = decoder.decode(0, black_box(&section), 1 << 16, &mut fields);
+            assert_eq!(result, Ok(qpack::Decoded::Whole));
+            decoder.take_news(true, &mut news).unwrap();
+            encoder.read(&news).unwrap();
+        });
+    });
 }
 
 criterion_group!(
