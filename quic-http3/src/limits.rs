@@ -24,8 +24,11 @@ pub(crate) const GLITCH_BURST: u32 = 10_000;
 /// Glitches forgiven each second.
 pub(crate) const GLITCHES_PER_SECOND: u32 = 330;
 
-/// How long the header section of a request may take to arrive.
-pub(crate) const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a field section of a request may take to arrive.
+pub(crate) const SECTION_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Bytes of field sections that have come in part, or wait for the dynamic table, on all streams of a connection together.
+pub(crate) const MAX_HELD_SECTIONS: usize = 1 << 20;
 
 /// The longest DATA frame that a body of unknown length is written in.
 pub(crate) const MAX_DATA_FRAME: u64 = 1 << 20;

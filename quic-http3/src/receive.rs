@@ -22,6 +22,8 @@ pub(crate) struct Lent<'a> {
     pub(crate) now: Instant,
     pub(crate) glitches: &'a mut Glitches,
     pub(crate) decoder: &'a mut Decoder,
+    /// Room for parts of field sections, on all streams together.
+    pub(crate) section_room: usize,
     /// Empty field lists to fill.
     pub(crate) spare: &'a mut Vec<Fields>,
 }
@@ -77,6 +79,7 @@ enum Frame {
 
 /// The state of the receiving half.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(crate) struct Receive {
     phase: Phase,
     frame: Frame,
@@ -88,6 +91,8 @@ pub(crate) struct Receive {
     /// Body bytes in the DATA frames so far.
     announced: u64,
     interims: u8,
+    /// A DATA frame was empty.
+    has_empty_frame: bool,
     /// The application has been told of body bytes and has not yet found their end.
     told: bool,
     /// Where the stream ends, counted from what is next, once that has been lent out.
@@ -121,9 +126,23 @@ impl Receive {
         self.phase == Phase::Head
     }
 
+    /// Whether a field section is to come before anything else, or has come in part.
+    pub(crate) fn is_section_open(&self) -> bool {
+        match self.frame {
+            Frame::Section { .. } | Frame::Waiting => !self.is_done(),
+            Frame::Header | Frame::Data { .. } | Frame::Skip { .. } => self.is_fresh(),
+        }
+    }
+
+    /// Bytes of a field section that are held.
+    pub(crate) const fn held(&self) -> usize {
+        self.section.len()
+    }
+
     /// Nobody wants the rest.
-    pub(crate) const fn abandon(&mut self) {
+    pub(crate) fn abandon(&mut self) {
         self.phase = Phase::Done;
+        self.section = Vec::new();
     }
 
     /// Goes on until there is something to tell.
@@ -187,7 +206,7 @@ impl Receive {
                 Frame::Section { left } => {
                     let part = at_most(filled.data, left);
                     let taken = part.len();
-                    self.section.extend_from_slice(part);
+                    hold(&mut self.section, part, lent)?;
                     let rest = left.saturating_sub(wide(taken));
                     self.frame = Frame::Section { left: rest };
                     self.take(id, transport, taken);
@@ -290,7 +309,7 @@ impl Receive {
         {
             let fields = decode(id, section, lent)?;
             if fields.is_none() {
-                self.section.extend_from_slice(section);
+                hold(&mut self.section, section, lent)?;
                 self.frame = Frame::Waiting;
             }
             return Ok((used + section.len(), fields));
@@ -330,6 +349,10 @@ impl Receive {
                 self.announced = self.announced.saturating_add(header.length);
                 if self.expected.is_some_and(|most| self.announced > most) {
                     return Err(WRONG_LENGTH);
+                }
+                // One may be how a sender ends; more bring nothing.
+                if header.length == 0 && std::mem::replace(&mut self.has_empty_frame, true) {
+                    lent.glitches.count(lent.now).map_err(Fault::Connection)?;
                 }
                 Frame::Data {
                     left: header.length,
@@ -418,6 +441,14 @@ impl Receive {
     }
 }
 
+/// Keeps a part of a section until the rest is there.
+fn hold(section: &mut Vec<u8>, part: &[u8], lent: &mut Lent<'_>) -> Result<(), Fault> {
+    let room = lent.section_room.checked_sub(part.len());
+    lent.section_room = room.ok_or(TOO_MANY)?;
+    section.extend_from_slice(part);
+    Ok(())
+}
+
 /// The lines of a section; `None` while it has to wait.
 fn decode(id: StreamId, section: &[u8], lent: &mut Lent<'_>) -> Result<Option<Fields>, Fault> {
     let mut fields = lent.spare.pop().unwrap_or_default();
@@ -446,6 +477,10 @@ const TRUNCATED: Fault = Fault::connection(
     "the stream ended in the middle of a frame",
 );
 const TOO_LARGE: Fault = Fault::stream(Code::EXCESSIVE_LOAD, "the field section is too large");
+const TOO_MANY: Fault = Fault::stream(
+    Code::EXCESSIVE_LOAD,
+    "too many field sections that have come in part",
+);
 const WRONG_LENGTH: Fault = malformed("the body doesn't have the length that content-length says");
 
 const fn malformed(rule: &'static str) -> Fault {

@@ -11,7 +11,8 @@ mod common;
 use std::time::Duration;
 
 use common::raw::{
-    Client, DATA, GREASE, SETTINGS, Server, bidirectional, frame, request, response, serve, varint,
+    Client, DATA, GREASE, HEADERS, SETTINGS, Server, bidirectional, frame, headers, request,
+    response, serve, varint,
 };
 use quic_http3::{Code, Field, ServerEvent};
 use quic_transport::{Direction, Side, StreamId};
@@ -198,6 +199,94 @@ fn a_header_section_has_to_come_in_time() {
     let requests = server.events.iter();
     let requests = requests.filter(|event| matches!(event, ServerEvent::Request { .. }));
     assert_eq!(requests.count(), 2);
+}
+
+/// So has a trailer section that has begun; the body may take as long as it likes. The application is told.
+#[test]
+fn a_trailer_section_has_to_come_in_time() {
+    let trailers = headers(&[Field::new("a", "b")]);
+    let timeout = Duration::from_secs(10);
+    let id = bidirectional(0);
+    let begin = || {
+        let mut server = Server::new();
+        // A header section in two pieces has been waited for, too.
+        let bytes = request(&[]);
+        server.get(id, &bytes[..3], false);
+        server.now += timeout / 2;
+        server.get(id, &bytes[3..], false);
+        server.get(id, &frame(DATA, b"body"), false);
+        assert_eq!(server.end.alarm, None);
+        server.get(id, &trailers[..3], false);
+        assert_eq!(server.end.alarm, Some(server.now + timeout));
+        server
+    };
+    let mut server = begin();
+    server.now += timeout - Duration::from_nanos(1);
+    server.run();
+    assert_eq!(server.end.resets, []);
+    server.now += Duration::from_nanos(1);
+    server.get(bidirectional(1), &request(&[]), true);
+    server.assert_failed_with(id, Code::REQUEST_INCOMPLETE);
+
+    let mut server = begin();
+    server.now += timeout - Duration::from_nanos(1);
+    server.get(id, &trailers[3..], true);
+    server.now += timeout;
+    server.run();
+    assert_eq!(server.end.alarm, None);
+    let last = server.events.last();
+    assert_eq!(last, Some(&ServerEvent::Finished { id }));
+
+    // A body that pauses is waited for.
+    let mut server = Server::new();
+    server.get(id, &request(&[]), false);
+    server.get(id, &frame(DATA, b"body")[..4], false);
+    assert_eq!(server.end.alarm, None);
+}
+
+/// What streams hold of field sections that have come in part is bounded together; a request beyond fails alone.
+#[test]
+fn parts_of_field_sections_are_bounded_together() {
+    let header = [varint(HEADERS), varint(64 * 1024)].concat();
+    let part = [header, vec![0; 64 * 1024 - 1]].concat();
+    let mut server = Server::new();
+    for index in 0..16 {
+        server.get(bidirectional(index), &part, false);
+    }
+    // 16 bytes are left.
+    let small = [varint(HEADERS), varint(100), vec![0; 17]].concat();
+    server.get(bidirectional(16), &small[..small.len() - 1], false);
+    assert_eq!(server.end.resets, []);
+    server.get(bidirectional(17), &small[..4], false);
+    server.assert_failed_with(bidirectional(17), Code::EXCESSIVE_LOAD);
+    // One that goes makes room.
+    let code = Code::REQUEST_CANCELLED.value();
+    server.end.deliver_reset(bidirectional(3), code);
+    server.run();
+    let resets = server.end.resets.len();
+    server.get(bidirectional(18), &part, false);
+    assert_eq!((server.end.resets.len(), server.closed()), (resets, None));
+}
+
+/// Empty DATA frames bring nothing: one may be how a sender ends, more are counted.
+#[test]
+fn empty_data_frames_are_counted() {
+    let empty = frame(DATA, b"");
+    let mut server = Server::new();
+    for index in 0..10_001 {
+        server.get(
+            bidirectional(index),
+            &[request(&[]), empty.clone()].concat(),
+            true,
+        );
+    }
+    assert_eq!(server.closed(), None);
+    let mut server = Server::new();
+    let id = bidirectional(0);
+    server.get(id, &[request(&[]), empty.repeat(10_001)].concat(), false);
+    assert_eq!(server.closed(), None);
+    server.get(id, &empty, false);
+    server.assert_closed(Code::EXCESSIVE_LOAD);
 }
 
 /// Requests that come in pieces, but in time, leave nothing behind; those that don't cost the peer its tokens.

@@ -3,6 +3,7 @@
 //! A slot is used again with its buffers, so that a request costs no allocation once the connection is warm.
 
 use std::collections::VecDeque;
+use std::time::Instant;
 
 use quic_common::IdMap;
 use quic_transport::StreamId;
@@ -14,7 +15,6 @@ use crate::send::Send;
 
 /// One request and its response.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Exchange {
     pub(super) id: StreamId,
     pub(super) receive: Receive,
@@ -23,8 +23,8 @@ pub(super) struct Exchange {
     pub(super) reset: Option<Code>,
     pub(super) stopped: Option<Code>,
     pub(super) is_writable: bool,
-    /// Its header section may take only so long from now on.
-    pub(super) is_awaited: bool,
+    /// When the field section that has begun must have come.
+    pub(super) deadline: Option<Instant>,
     /// A request's header section, of which the application is told when the handshake is complete.
     pub(super) held: Option<Fields>,
     is_live: bool,
@@ -43,6 +43,8 @@ pub(super) struct Exchanges {
     by_id: IdMap<StreamId, Slot>,
     ready: VecDeque<Slot>,
     has_held: bool,
+    /// Bytes of field sections that have come in part.
+    partial: usize,
 }
 
 impl Exchanges {
@@ -61,7 +63,7 @@ impl Exchanges {
                 reset: None,
                 stopped: None,
                 is_writable: false,
-                is_awaited: false,
+                deadline: None,
                 held: None,
                 is_live: true,
                 is_queued: false,
@@ -76,12 +78,13 @@ impl Exchanges {
             return;
         };
         self.by_id.remove(&exchange.id);
+        self.partial = self.partial.saturating_sub(exchange.receive.held());
         exchange.receive.recycle();
         exchange.send.recycle();
         exchange.reset = None;
         exchange.stopped = None;
         exchange.is_writable = false;
-        exchange.is_awaited = false;
+        exchange.deadline = None;
         exchange.held = None;
         exchange.is_live = false;
         // A slot that is still queued is found dead, or serving another request; both do no harm.
@@ -160,6 +163,18 @@ impl Exchanges {
     /// How many requests there are.
     pub(super) fn len(&self) -> usize {
         self.by_id.len()
+    }
+
+    /// Bytes of field sections that have come in part, on all streams together.
+    #[inline]
+    pub(super) const fn partial(&self) -> usize {
+        self.partial
+    }
+
+    /// What a stream holds has changed from `before` to `after`.
+    #[inline]
+    pub(super) const fn on_held(&mut self, before: usize, after: usize) {
+        self.partial = self.partial.saturating_sub(before).saturating_add(after);
     }
 
     /// Keeps a request's header section until the handshake is complete.

@@ -10,7 +10,9 @@ use quic_transport::{Direction, Side, StreamEvent, StreamId};
 use crate::error::{ApiError, Code, Error, Fault};
 use crate::field::Fields;
 use crate::glitches::Glitches;
-use crate::limits::{MAX_BLOCKED_STREAMS, MAX_DECODER_CAPACITY, MAX_SPARE_FIELDS};
+use crate::limits::{
+    MAX_BLOCKED_STREAMS, MAX_DECODER_CAPACITY, MAX_HELD_SECTIONS, MAX_SPARE_FIELDS,
+};
 use crate::qpack::{Decoder, Encoder};
 use crate::receive::{Lent, Step};
 use crate::settings::Settings;
@@ -270,11 +272,12 @@ impl Session {
                 Err(error) => return Some(self.fail(transport, error)),
             }
         }
-        let settled = self
-            .mind_patience(transport, now)
-            .and_then(|()| self.tell_compression(transport));
-        match settled {
-            Ok(()) => None,
+        let late = match self.mind_patience(transport, now) {
+            Ok(late) => late,
+            Err(error) => return Some(self.fail(transport, error)),
+        };
+        match self.tell_compression(transport) {
+            Ok(()) => late,
             Err(error) => Some(self.fail(transport, error)),
         }
     }
@@ -293,6 +296,7 @@ impl Session {
         transport: &mut T,
         now: Instant,
     ) -> Result<Option<Signal>, Error> {
+        let partial = self.exchanges.partial();
         let Some(exchange) = self.exchanges.at(slot) else {
             return Ok(None);
         };
@@ -323,10 +327,12 @@ impl Session {
             self.exchanges.settle(slot);
             return Ok(told.then_some(Signal::Writable(id)));
         }
+        let held = exchange.receive.held();
         let step = exchange.receive.advance(
             id,
             transport,
             &mut Lent {
+                section_room: MAX_HELD_SECTIONS.saturating_sub(partial),
                 side: self.side,
                 now,
                 glitches: &mut self.glitches,
@@ -334,10 +340,16 @@ impl Session {
                 spare: &mut self.spare,
             },
         );
+        let is_open = exchange.receive.is_section_open();
+        if !is_open {
+            exchange.deadline = None;
+        }
+        let after = exchange.receive.held();
+        self.exchanges.on_held(held, after);
         let signal = match step {
             Ok(Step::Blocked) => {
-                if self.side.is_server() && exchange.receive.is_fresh() {
-                    self.await_head(slot, now);
+                if self.side.is_server() && is_open {
+                    self.await_section(slot, now);
                 }
                 return Ok(None);
             }
@@ -355,16 +367,24 @@ impl Session {
             Err(Fault::Connection(error)) => return Err(error),
             Err(Fault::Stream(error)) => {
                 self.glitches.count(now)?;
-                self.decoder.cancel(id.value());
-                transport.stop(id, error.code.value());
-                exchange.send.reset(id, transport, error.code);
-                self.exchanges.remove(slot);
+                self.give_up(slot, transport, error.code);
                 return Ok(Some(Signal::Failed(id, error)));
             }
         };
         // There may be more behind the field section.
         self.exchanges.queue(slot);
         Ok(Some(signal))
+    }
+
+    /// Ends a request in both directions, for what has come of it, or hasn't.
+    fn give_up<T: Transport>(&mut self, slot: Slot, transport: &mut T, code: Code) {
+        if let Some(exchange) = self.exchanges.at(slot) {
+            let id = exchange.id;
+            transport.stop(id, code.value());
+            exchange.send.reset(id, transport, code);
+            self.decoder.cancel(id.value());
+            self.exchanges.remove(slot);
+        }
     }
 
     /// The peer abandoned its message, and with it the exchange.

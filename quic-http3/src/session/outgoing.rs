@@ -292,8 +292,11 @@ impl Session {
     ) -> Result<(), ApiError> {
         let (slot, exchange) = self.exchanges.get(id).ok_or(ApiError::UnknownStream)?;
         if !exchange.receive.is_done() {
+            let held = exchange.receive.held();
             exchange.receive.abandon();
+            exchange.deadline = None;
             transport.stop(id, code.value());
+            self.exchanges.on_held(held, 0);
             self.decoder.cancel(id.value());
         }
         self.exchanges.settle(slot);

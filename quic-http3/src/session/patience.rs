@@ -1,23 +1,23 @@
-//! How long a request may take to come to the end of its header section: a client that sends it drop by drop keeps a
-//! stream, and what a server holds for it, from others.
+//! How long a request may take to come to the end of a field section: a client that sends it drop by drop keeps a stream,
+//! and what a server holds for it, from others.
 //!
-//! Only requests whose header section doesn't come in one piece are looked after at all.
+//! Only requests whose section doesn't come in one piece are looked after at all.
 
 use std::collections::VecDeque;
 use std::time::Instant;
 
 use quic_transport::StreamId;
 
-use super::Session;
 use super::exchange::{Exchanges, Slot};
+use super::{Session, Signal};
 use crate::error::{Code, Error};
-use crate::limits::HEADER_TIMEOUT;
+use crate::limits::SECTION_TIMEOUT;
 use crate::transport::Transport;
 
 /// Entries that need no sweep, whether they are of use or not.
 const SPARE_ENTRIES: usize = 64;
 
-/// The requests that are waited for, in the order in which they began; some may be complete by now, or gone.
+/// The requests that are waited for, in the order in which that began; some may be complete by now, or gone.
 #[derive(Debug, Default)]
 pub(super) struct Patience {
     waiting: VecDeque<(Instant, StreamId)>,
@@ -33,40 +33,44 @@ impl Patience {
 }
 
 impl Session {
-    /// A request has begun, and there is more to come of its header section.
+    /// A field section has begun, or is to be the first thing, and there is more to come of it.
     #[cold]
-    pub(super) fn await_head(&mut self, slot: Slot, now: Instant) {
-        let Some(exchange) = self.exchanges.at(slot).filter(|e| !e.is_awaited) else {
+    pub(super) fn await_section(&mut self, slot: Slot, now: Instant) {
+        let Some(exchange) = self.exchanges.at(slot).filter(|e| e.deadline.is_none()) else {
             return;
         };
-        exchange.is_awaited = true;
         let id = exchange.id;
-        let Some(end) = now.checked_add(HEADER_TIMEOUT) else {
+        let Some(end) = now.checked_add(SECTION_TIMEOUT) else {
             return;
         };
+        exchange.deadline = Some(end);
         let waiting = &mut self.patience.waiting;
         waiting.push_back((end, id));
         if waiting.len() > 2 * self.exchanges.len() + SPARE_ENTRIES {
             let exchanges = &mut self.exchanges;
-            waiting.retain(|(_, id)| awaited(exchanges, *id).is_some());
+            waiting.retain(|(end, id)| awaited(exchanges, *end, *id).is_some());
         }
     }
 
-    /// Gives up requests that have taken too long, and sees to it that the next one isn't forgotten.
+    /// Gives up requests that have taken too long, and sees to it that the next one isn't forgotten. The application is told
+    /// of one that it knows of; then there may be more.
     pub(super) fn mind_patience<T: Transport>(
         &mut self,
         transport: &mut T,
         now: Instant,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<Signal>, Error> {
         if self.patience.waiting.is_empty() && self.patience.alarm.is_none() {
-            return Ok(());
+            return Ok(None);
         }
-        while let Some((end, id)) = self.patience.waiting.front().copied() {
-            if let Some(slot) = awaited(&mut self.exchanges, id) {
+        let mut told = None;
+        while let Some((end, id)) = self.patience.waiting.front().copied()
+            && told.is_none()
+        {
+            if let Some(slot) = awaited(&mut self.exchanges, end, id) {
                 if now < end {
                     break;
                 }
-                self.give_up(slot, transport);
+                told = self.lose_patience(slot, id, transport);
                 self.glitches.count(now)?;
             }
             self.patience.waiting.pop_front();
@@ -76,23 +80,33 @@ impl Session {
             self.patience.alarm = next;
             transport.wake_at(next);
         }
-        Ok(())
+        Ok(told)
     }
 
-    /// Nothing was done for the request, so the client may make it again.
-    fn give_up<T: Transport>(&mut self, slot: Slot, transport: &mut T) {
-        if let Some(exchange) = self.exchanges.at(slot) {
-            let id = exchange.id;
-            transport.stop(id, Code::REQUEST_REJECTED.value());
-            exchange.send.reset(id, transport, Code::REQUEST_REJECTED);
-            self.decoder.cancel(id.value());
-            self.exchanges.remove(slot);
+    /// A request of which only the beginning has come wasn't processed, so the client may make it again.
+    fn lose_patience<T: Transport>(
+        &mut self,
+        slot: Slot,
+        id: StreamId,
+        transport: &mut T,
+    ) -> Option<Signal> {
+        let is_fresh = self.exchanges.at(slot)?.receive.is_fresh();
+        if is_fresh {
+            self.give_up(slot, transport, Code::REQUEST_REJECTED);
+            return None;
         }
+        self.give_up(slot, transport, LATE.code);
+        Some(Signal::Failed(id, LATE))
     }
 }
 
-/// The request, if its header section is still to come.
-fn awaited(exchanges: &mut Exchanges, id: StreamId) -> Option<Slot> {
+/// The request, if a field section is still to come by `end`.
+fn awaited(exchanges: &mut Exchanges, end: Instant, id: StreamId) -> Option<Slot> {
     let (slot, exchange) = exchanges.get(id)?;
-    (exchange.is_awaited && exchange.receive.is_fresh()).then_some(slot)
+    (exchange.deadline == Some(end)).then_some(slot)
 }
+
+const LATE: Error = Error::new(
+    Code::REQUEST_INCOMPLETE,
+    "the trailer section didn't come in time",
+);

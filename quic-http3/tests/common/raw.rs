@@ -116,6 +116,17 @@ impl Server {
         assert!(matches!(last, ServerEvent::Closed(error) if error.code == code));
     }
 
+    /// A request has failed with a code, of which the application has been told.
+    pub(crate) fn assert_failed_with(&self, id: StreamId, code: Code) {
+        assert_eq!(self.closed(), None);
+        let failed = self.events.iter().any(|event| {
+            matches!(event, ServerEvent::Failed { id: of, error } if *of == id && error.code == code)
+        });
+        assert!(failed, "{:?}", self.events);
+        assert!(self.end.resets.contains(&(id, code.value())));
+        assert!(self.end.stops.contains(&(id, code.value())));
+    }
+
     /// The first request has failed with a code, in both directions, and the connection lives.
     pub(crate) fn assert_failed(&mut self, code: Code) {
         let id = bidirectional(0);
