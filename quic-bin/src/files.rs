@@ -36,6 +36,8 @@ pub enum Refusal {
     BadPath,
     /// There is nothing to be served under that path, or it may not be: status 404.
     NotFound,
+    /// The system has no room for another open file: status 503.
+    Unavailable,
 }
 
 impl Refusal {
@@ -45,6 +47,7 @@ impl Refusal {
         match self {
             Self::BadPath => 400,
             Self::NotFound => 404,
+            Self::Unavailable => 503,
         }
     }
 }
@@ -150,7 +153,7 @@ fn open(path: &Path) -> Result<Found, Refusal> {
     let mut options = OpenOptions::new();
     options.read(true);
     dont_wait(&mut options);
-    let file = options.open(path).map_err(not_found)?;
+    let file = options.open(path).map_err(|error| refusal(&error))?;
     let metadata = file.metadata().map_err(not_found)?;
     if !metadata.is_file() {
         return Err(Refusal::NotFound);
@@ -160,6 +163,28 @@ fn open(path: &Path) -> Result<Found, Refusal> {
         length: metadata.len(),
         content_type: content_type::of(path),
     })
+}
+
+/// Whether a file that there is can't be opened for now, or not at all.
+fn refusal(error: &io::Error) -> Refusal {
+    if is_out_of_room(error) {
+        Refusal::Unavailable
+    } else {
+        Refusal::NotFound
+    }
+}
+
+#[cfg(unix)]
+fn is_out_of_room(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+
+    let of_the_kind = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    Errno::from_io_error(error).is_some_and(|errno| of_the_kind.contains(&errno))
+}
+
+#[cfg(not(unix))]
+fn is_out_of_room(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::OutOfMemory
 }
 
 #[cfg(unix)]
@@ -230,6 +255,23 @@ mod tests {
         found.file.read_to_string(&mut text).unwrap();
         assert_eq!(u64::try_from(text.len()).unwrap(), found.length);
         Ok(text)
+    }
+
+    /// A file that can't be opened for want of room is there all the same.
+    #[cfg(unix)]
+    #[test]
+    fn want_of_room_is_not_absence() {
+        use rustix::io::Errno;
+
+        for (errno, status) in [
+            (Errno::MFILE, 503),
+            (Errno::NFILE, 503),
+            (Errno::NOENT, 404),
+            (Errno::ACCESS, 404),
+        ] {
+            let error = std::io::Error::from(errno);
+            assert_eq!(super::refusal(&error).status(), status);
+        }
     }
 
     #[test]

@@ -45,6 +45,9 @@ pub const FILE_CHUNK: usize = 256 << 10;
 /// Bytes read from a file at first, so that a body that nobody takes holds little.
 pub const FIRST_FILE_CHUNK: usize = 16 << 10;
 
+/// Files that the requests of one connection have open at a time; further requests wait for one of them to be answered.
+pub const OPEN_FILES: usize = 64;
+
 /// Room for pieces of files that is kept for the next ones, in pieces of [`FILE_CHUNK`].
 pub const SPARE_CHUNKS: usize = 32;
 

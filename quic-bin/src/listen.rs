@@ -26,6 +26,7 @@ use crate::{
 ///
 /// When it can't start.
 pub fn run(arguments: &cli::Server) -> Result<(), Failure> {
+    allow_files();
     let site = Site {
         root: arguments.dir.as_deref().map(Root::new).transpose()?,
         test_resources: arguments.test_resources,
@@ -72,6 +73,20 @@ pub fn run(arguments: &cli::Server) -> Result<(), Failure> {
     ));
     threads::serve(&shared, sockets, others)
 }
+
+/// A file is open for each request that is being answered: as many as the system lets us have, instead of the usual 1024.
+#[cfg(unix)]
+fn allow_files() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // With fewer, requests are put off sooner.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
+#[cfg(not(unix))]
+const fn allow_files() {}
 
 /// Says where the server is, what it shows, and how to try it.
 fn greet(

@@ -1,6 +1,6 @@
 //! One connection of the server: requests in, pages out.
 
-use std::{sync::Arc, time::Instant};
+use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use quic_common::IdMap;
 use quic_http3::{Code, Field, Fields, ServerEvent, ServerSession};
@@ -8,6 +8,7 @@ use quic_transport::{Application, Connection, Event, Handle, StreamId};
 
 use crate::{
     file_body::FileRead,
+    limits::OPEN_FILES,
     reader::Requests,
     site::{Body, Page, Site},
 };
@@ -19,6 +20,8 @@ pub struct Responder {
     requests: Requests,
     session: ServerSession,
     exchanges: IdMap<StreamId, Exchange>,
+    /// Paths that are asked for while too many files are open.
+    waiting: VecDeque<(StreamId, String)>,
     /// Requests that come before the handshake is complete are to be made again (RFC 8470, 5.2).
     refuses_early: bool,
 }
@@ -41,6 +44,7 @@ impl Responder {
             requests,
             session: ServerSession::new(),
             exchanges: IdMap::default(),
+            waiting: VecDeque::new(),
             refuses_early: false,
         }
     }
@@ -62,6 +66,7 @@ impl Responder {
             | ServerEvent::Stopped { id, .. }
             | ServerEvent::Failed { id, .. } => {
                 self.exchanges.remove(&id);
+                self.waiting.retain(|(waiting, _)| *waiting != id);
             }
             _ => {}
         }
@@ -75,6 +80,9 @@ impl Responder {
         match (method, path) {
             _ if self.refuses_early && connection.is_handshaking() => {
                 self.answer(connection, id, Page::refusal(425), true);
+            }
+            (b"GET", Some(path)) if !self.may_open() => {
+                self.waiting.push_back((id, path.to_owned()));
             }
             (b"GET" | b"HEAD", Some(path)) => {
                 let page = self.site.get(path);
@@ -137,6 +145,26 @@ impl Responder {
         }
     }
 
+    /// Whether another file may be opened: a client that doesn't read keeps those open that it has asked for.
+    fn may_open(&self) -> bool {
+        let is_file = |exchange: &&Exchange| match exchange {
+            Exchange::Sending(body) => body.is_file(),
+            Exchange::Counting(_) => false,
+        };
+        self.exchanges.len() < OPEN_FILES
+            || self.exchanges.values().filter(is_file).count() < OPEN_FILES
+    }
+
+    /// Answers requests that have waited for others to be answered.
+    fn answer_waiting(&mut self, connection: &mut Connection) {
+        while !self.waiting.is_empty() && self.may_open() {
+            if let Some((id, path)) = self.waiting.pop_front() {
+                let page = self.site.get(&path);
+                self.answer(connection, id, page, true);
+            }
+        }
+    }
+
     /// The connection has been made.
     pub const fn set_connection(&mut self, connection: Handle) {
         self.requests.set_connection(connection);
@@ -147,6 +175,7 @@ impl Responder {
         if let Some(Exchange::Sending(body)) = self.exchanges.get_mut(&id) {
             body.on_read(read);
             self.send(connection, id);
+            self.answer_waiting(connection);
         }
     }
 
@@ -176,6 +205,7 @@ impl Application for Responder {
     fn rest(&mut self) {
         self.session.rest();
         self.exchanges.shrink_to_fit();
+        self.waiting.shrink_to_fit();
     }
 
     fn process(&mut self, connection: &mut Connection, now: Instant) {
@@ -187,5 +217,6 @@ impl Application for Responder {
         while let Some(event) = self.session.next_event(connection, now) {
             self.on_event(connection, event);
         }
+        self.answer_waiting(connection);
     }
 }

@@ -170,6 +170,12 @@ impl Body {
         }
     }
 
+    /// Whether it keeps a file open.
+    #[must_use]
+    pub const fn is_file(&self) -> bool {
+        matches!(self, Self::File(_))
+    }
+
     /// A chunk has been read.
     pub fn on_read(&mut self, read: FileRead) {
         if let Self::File(file) = self {

@@ -388,3 +388,30 @@ fn an_address_has_so_many_connections() {
     refused.failed("CONNECTION_REFUSED");
     drop(busy);
 }
+
+/// The files that the requests of one connection have open are bounded: with fewer descriptors than requests all are answered.
+#[cfg(unix)]
+#[test]
+fn more_requests_than_descriptors_are_answered() {
+    let directory = Directory::new();
+    let content: Vec<u8> = (0..2_000_000_u32).map(|n| n.to_le_bytes()[1]).collect();
+    directory.write("file", &content);
+    let place = ["--dir", directory.text(), "--listen", "127.0.0.1:0"];
+    let arguments = [&place[..], &["--alpn", "h3,hq-interop"]].concat();
+    let server = Server::with_descriptors(100, &arguments);
+    let url = server.url("/file");
+    let outputs: Vec<String> = (0..150)
+        .map(|n| directory.file(&format!("out-{n}")))
+        .collect();
+    for alpn in ["h3", "hq-interop"] {
+        let mut client = vec!["--alpn", alpn];
+        for output in &outputs {
+            client.extend([&url, "-o", output]);
+        }
+        server.client(&client).succeeded();
+        for output in &outputs {
+            assert!(std::fs::read(output).unwrap() == content, "{alpn}");
+            std::fs::remove_file(output).unwrap();
+        }
+    }
+}

@@ -49,6 +49,8 @@ pub struct Download<E> {
     /// Requests that were made too early for the server, to be made again once the handshake is complete.
     too_early: Vec<E>,
     running: IdMap<StreamId, Running<E>>,
+    /// The server takes no more requests than it has.
+    is_going_away: bool,
     /// The one whose body waits until there is room for it.
     held: Option<StreamId>,
     /// After so long a silence a PING is sent, if none is held.
@@ -134,6 +136,7 @@ impl<E: Exchange> Download<E> {
             waiting: exchanges.into_iter().collect(),
             too_early: Vec::new(),
             running: IdMap::default(),
+            is_going_away: false,
             held: None,
             keep_alive: config.keep_alive,
             finished: Vec::new(),
@@ -304,8 +307,14 @@ impl<E: Exchange> Download<E> {
         }
     }
 
-    /// Makes as many requests as the server allows.
+    /// Makes as many requests as the server allows. One that goes away answers those that it has.
     fn request(&mut self) {
+        if self.is_going_away {
+            if self.running.is_empty() && !self.waiting.is_empty() {
+                self.fail(Failure::new("the server takes no more requests"));
+            }
+            return;
+        }
         if !self.connection.is_handshaking() {
             self.waiting.extend(self.too_early.drain(..));
         }
@@ -396,6 +405,14 @@ impl<E: Exchange> Download<E> {
             ClientEvent::Data { id } => self.on_data(id, now)?,
             ClientEvent::Finished { id } => self.on_finished(id, now)?,
             ClientEvent::Writable { id } => self.upload(id),
+            // RFC 9114, 5.2: it wasn't looked at, and could be made to another server.
+            ClientEvent::Reset { id, code }
+                if code == Code::REQUEST_REJECTED && self.is_going_away =>
+            {
+                let rejected = self.running.remove(&id);
+                self.waiting
+                    .extend(rejected.map(|running| running.exchange));
+            }
             ClientEvent::Reset { id, code } => {
                 return Err(self.broken(id, &format!("the server gave up with {code}")));
             }
@@ -407,9 +424,7 @@ impl<E: Exchange> Download<E> {
                     running.upload = None;
                 }
             }
-            ClientEvent::GoAway { .. } if !self.waiting.is_empty() => {
-                return Err(Failure::new("the server takes no more requests"));
-            }
+            ClientEvent::GoAway { .. } => self.is_going_away = true,
             ClientEvent::Closed(error) => {
                 return Err(Failure::new(format!("{}: HTTP/3: {error}", self.remote)));
             }

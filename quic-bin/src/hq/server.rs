@@ -1,16 +1,16 @@
 //! The server's side: lines in, bodies out.
 
-use std::{sync::Arc, time::Instant};
+use std::{collections::VecDeque, sync::Arc, time::Instant};
 
 use quic_common::IdMap;
 use quic_transport::{
-    Application, Connection, DatagramEvent, Event, Handle, StreamEvent, StreamId,
+    Application, Connection, DatagramEvent, Direction, Event, Handle, StreamEvent, StreamId,
 };
 
 use super::GIVEN_UP;
 use crate::{
     file_body::FileRead,
-    limits::MAX_REQUEST_LINE,
+    limits::{MAX_REQUEST_LINE, OPEN_FILES},
     reader::Requests,
     site::{Body, Site},
 };
@@ -21,6 +21,8 @@ pub struct Responder {
     site: Arc<Site>,
     requests: Requests,
     exchanges: IdMap<StreamId, Exchange>,
+    /// Lines that ask while too many files are open.
+    waiting: VecDeque<(StreamId, Vec<u8>)>,
     /// The datagram that is on its way back.
     echo: Vec<u8>,
 }
@@ -42,12 +44,17 @@ impl Responder {
             site,
             requests,
             exchanges: IdMap::default(),
+            waiting: VecDeque::new(),
             echo: Vec::new(),
         }
     }
 
     fn on_event(&mut self, connection: &mut Connection, event: StreamEvent) {
         match event {
+            StreamEvent::Opened(id) if id.direction() == Direction::Unidirectional => {
+                // There is no way to answer.
+                let _ = connection.stop(id, GIVEN_UP);
+            }
             StreamEvent::Opened(id) => {
                 self.exchanges.insert(id, Exchange::Asking(Vec::new()));
             }
@@ -60,6 +67,7 @@ impl Responder {
             }
             StreamEvent::Stopped { id, .. } => {
                 self.exchanges.remove(&id);
+                self.waiting.retain(|(waiting, _)| *waiting != id);
             }
             _ => {}
         }
@@ -94,9 +102,17 @@ impl Responder {
     }
 
     fn answer(&mut self, connection: &mut Connection, id: StreamId) {
-        let Some(Exchange::Asking(line)) = self.exchanges.get(&id) else {
+        let Some(Exchange::Asking(line)) = self.exchanges.remove(&id) else {
             return;
         };
+        if self.may_open() {
+            self.answer_line(connection, id, &line);
+        } else {
+            self.waiting.push_back((id, line));
+        }
+    }
+
+    fn answer_line(&mut self, connection: &mut Connection, id: StreamId, line: &[u8]) {
         let page = path_of(line).map(|path| self.site.get(path));
         match page.filter(|page| page.status == 200) {
             Some(page) => {
@@ -104,6 +120,25 @@ impl Responder {
                 self.send(connection, id);
             }
             None => self.give_up(connection, id),
+        }
+    }
+
+    /// Whether another file may be opened: a client that doesn't read keeps those open that it has asked for.
+    fn may_open(&self) -> bool {
+        let is_file = |exchange: &&Exchange| match exchange {
+            Exchange::Sending(body) => body.is_file(),
+            Exchange::Asking(_) => false,
+        };
+        self.exchanges.len() < OPEN_FILES
+            || self.exchanges.values().filter(is_file).count() < OPEN_FILES
+    }
+
+    /// Answers requests that have waited for others to be answered.
+    fn answer_waiting(&mut self, connection: &mut Connection) {
+        while !self.waiting.is_empty() && self.may_open() {
+            if let Some((id, line)) = self.waiting.pop_front() {
+                self.answer_line(connection, id, &line);
+            }
         }
     }
 
@@ -117,6 +152,7 @@ impl Responder {
         if let Some(Exchange::Sending(body)) = self.exchanges.get_mut(&id) {
             body.on_read(read);
             self.send(connection, id);
+            self.answer_waiting(connection);
         }
     }
 
@@ -156,6 +192,7 @@ impl Responder {
 impl Application for Responder {
     fn rest(&mut self) {
         self.exchanges.shrink_to_fit();
+        self.waiting.shrink_to_fit();
     }
 
     fn process(&mut self, connection: &mut Connection, _: Instant) {
@@ -166,6 +203,7 @@ impl Application for Responder {
                 _ => {}
             }
         }
+        self.answer_waiting(connection);
     }
 }
 

@@ -198,8 +198,19 @@ pub struct Server {
 
 impl Server {
     pub fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(SERVER)
-            .args(arguments)
+        Self::run(Command::new(SERVER).args(arguments))
+    }
+
+    /// One that may have so many descriptors.
+    #[cfg(unix)]
+    pub fn with_descriptors(count: u32, arguments: &[&str]) -> Self {
+        let script = format!("ulimit -n {count}; exec \"$@\"");
+        let shell = ["-c", &script, "sh", SERVER];
+        Self::run(Command::new("sh").args(shell).args(arguments))
+    }
+
+    fn run(command: &mut Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
