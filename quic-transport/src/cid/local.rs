@@ -26,6 +26,9 @@ pub(crate) enum CidChange {
     Removed(ConnectionId),
 }
 
+/// How often an ID is drawn that the connection has already.
+const DRAWS: u32 = 64;
+
 /// Room for as many as most peers get.
 const FEW: usize = 4;
 
@@ -146,7 +149,7 @@ impl LocalCids {
         if self.length == 0 {
             return None;
         }
-        let cid = self.generator.draw(self.share, random);
+        let cid = self.draw(random)?;
         self.issued.push_back(Issued {
             sequence: self.next_sequence,
             cid,
@@ -159,6 +162,45 @@ impl LocalCids {
             changes.push_back(CidChange::Added(cid));
         }
         Some(cid)
+    }
+
+    /// Another connection has this ID: if the peer hasn't been given it yet, another is drawn in its place.
+    pub(crate) fn redraw(&mut self, taken: &ConnectionId, random: &mut Random) {
+        if let Some(cid) = self.draw(random)
+            && let Some(place) = self.not_given(taken)
+            && let Some(issued) = self.issued.get_mut(place)
+        {
+            issued.cid = cid;
+            if let Some(changes) = &mut self.changes {
+                changes.push_back(CidChange::Added(cid));
+            }
+        }
+    }
+
+    /// Another connection has this ID, and no free one is found: the peer gets fewer.
+    pub(crate) fn withdraw(&mut self, taken: &ConnectionId) {
+        // Numbers have no gaps, so those that come after it go, too.
+        let first = self.not_given(taken).unwrap_or(self.issued.len());
+        for gone in self.issued.drain(first..) {
+            self.next_sequence = self.next_sequence.min(gone.sequence);
+            self.owed -= usize::from(gone.owed);
+            if let Some(changes) = &mut self.changes {
+                changes.push_back(CidChange::Removed(gone.cid));
+            }
+        }
+    }
+
+    /// Where an ID stands that the peer hasn't been told of.
+    fn not_given(&self, cid: &ConnectionId) -> Option<usize> {
+        let is_it = |issued: &Issued| issued.cid == *cid && issued.owed;
+        self.issued.iter().position(is_it)
+    }
+
+    /// An ID that the connection doesn't have; none if short ones are that scarce.
+    fn draw(&self, random: &mut Random) -> Option<ConnectionId> {
+        (0..DRAWS)
+            .map(|_| self.generator.draw(self.share, random))
+            .find(|cid| !self.contains(cid))
     }
 
     /// The peer has moved, and uses this ID; tells whether it used it before, so that it may not know that it moved.
@@ -418,6 +460,37 @@ mod tests {
         assert!(cids.see(&first), "the handshake used it");
         assert!(!cids.see(&next) && cids.see(&next));
         assert!(cids.see(&ConnectionId::EMPTY), "nothing says otherwise");
+    }
+
+    /// RFC 9000, 5.1.1: numbers increase by one with each new ID, also where one was taken already.
+    #[test]
+    fn an_id_that_is_taken_is_replaced_or_withdrawn() {
+        let (cids, mut random) = cids();
+        let mut cids = LocalCids::new(cids.first(), cids.reset_key).with_router();
+        cids.replenish(3, &mut random);
+        let ids: Vec<_> = cids.all().collect();
+        assert_eq!(ids.len(), 3);
+        cids.redraw(&ids[1], &mut random);
+        let others: Vec<_> = cids.all().collect();
+        assert_eq!((others[0], others[2]), (ids[0], ids[2]));
+        assert_ne!(others[1], ids[1]);
+        let changes: Vec<_> = std::iter::from_fn(|| cids.take_change()).collect();
+        assert_eq!(changes.last(), Some(&CidChange::Added(others[1])));
+
+        // What was given stays.
+        assert_eq!(owed_sequence(&cids), Some(1));
+        cids.on_sent(1);
+        for taken in [ids[0], others[1]] {
+            cids.redraw(&taken, &mut random);
+            cids.withdraw(&taken);
+        }
+        assert_eq!(cids.all().collect::<Vec<_>>(), others);
+        cids.withdraw(&others[2]);
+        assert_eq!(cids.all().collect::<Vec<_>>(), others[..2]);
+        assert!(!cids.is_owing());
+        assert_eq!(cids.take_change(), Some(CidChange::Removed(others[2])));
+        cids.replenish(3, &mut random);
+        assert_eq!(owed_sequence(&cids), Some(2));
     }
 
     #[test]

@@ -203,6 +203,15 @@ impl Connection {
         self.local_cids.take_change()
     }
 
+    /// The router knows another connection by this ID: it is drawn anew, or `is_last`, given up.
+    pub(crate) fn on_cid_taken(&mut self, cid: &ConnectionId, is_last: bool) {
+        if is_last {
+            self.local_cids.withdraw(cid);
+        } else {
+            self.local_cids.redraw(cid, &mut self.random);
+        }
+    }
+
     /// The IDs that the router knows the connection by.
     pub(crate) fn local_cids(&self) -> impl Iterator<Item = ConnectionId> {
         self.local_cids.all()

@@ -22,7 +22,7 @@ use crate::{
 const MIN_CLIENT_DCID: usize = 8;
 
 /// How often a connection ID is drawn until one is found that is free, which matters for short ones only.
-const CID_DRAWS: u32 = 64;
+pub(super) const CID_DRAWS: u32 = 64;
 
 impl<A: Application> Endpoint<A> {
     /// The next client whose ClientHello is complete.
@@ -107,7 +107,8 @@ impl<A: Application> Endpoint<A> {
             self.refuse(&incoming, TransportErrorCode::CONNECTION_REFUSED);
             return Err(ApiError::Config("too many connections"));
         };
-        self.router.add_cid(incoming.dcid, handle);
+        let is_free = self.router.add_cid(incoming.dcid, handle);
+        debug_assert!(is_free, "looked for before");
         self.stats.accepted += 1;
         self.config.admission.begin(incoming.path.remote.ip());
         self.memory = self.memory.saturating_add(memory);

@@ -4,7 +4,7 @@ use std::{iter, time::Instant};
 
 use quic_common::Datagram;
 
-use super::{Application, Endpoint, Handle, stateless::ReplyPath};
+use super::{Application, Endpoint, Handle, admit::CID_DRAWS, stateless::ReplyPath};
 use crate::{
     cid::CidChange,
     config::MIN_DATAGRAM,
@@ -86,11 +86,20 @@ impl<A: Application> Endpoint<A> {
         self.enqueue(handle);
     }
 
-    /// Brings the router up to date with a connection's IDs.
+    /// Brings the router up to date with a connection's IDs, before the peer hears of new ones: short ones may be another
+    /// connection's already.
     pub(super) fn follow_cids(&mut self, handle: Handle) {
+        let mut draws = CID_DRAWS;
         while let Some(entry) = self.router.get_mut(handle) {
             match entry.connection.take_cid_change() {
-                Some(CidChange::Added(cid)) => self.router.add_cid(cid, handle),
+                Some(CidChange::Added(cid)) => {
+                    if !self.router.add_cid(cid, handle)
+                        && let Some(entry) = self.router.get_mut(handle)
+                    {
+                        draws = draws.saturating_sub(1);
+                        entry.connection.on_cid_taken(&cid, draws == 0);
+                    }
+                }
                 Some(CidChange::Removed(cid)) => self.router.remove_cid(&cid, handle),
                 None => return,
             }

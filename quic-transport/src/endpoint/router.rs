@@ -103,10 +103,10 @@ impl<T> Router<T> {
         Some(handle)
     }
 
-    /// From now on `cid` leads to `handle`.
-    pub(super) fn add_cid(&mut self, cid: ConnectionId, handle: Handle) {
+    /// From now on `cid` leads to `handle`, unless it leads to another connection; returns whether it does.
+    pub(super) fn add_cid(&mut self, cid: ConnectionId, handle: Handle) -> bool {
         self.recent = None;
-        self.cids.insert(cid, handle);
+        *self.cids.entry(cid).or_insert(handle) == handle
     }
 
     /// From now on `cid` leads nowhere, if it led to `handle`.
@@ -192,16 +192,18 @@ mod tests {
         let mut router = Router::new(&mut Random::from_seed([0; 32]));
         let (a, b) = (router.insert('a').unwrap(), router.insert('b').unwrap());
         let cid = ConnectionId::new(&[1; 8]).unwrap();
-        router.add_cid(cid, a);
+        assert!(router.add_cid(cid, a) && router.add_cid(cid, a));
+        assert!(!router.add_cid(cid, b), "it is another's");
         router.remove_cid(&cid, b);
         for _ in 0..2 {
             assert_eq!((router.find(&cid), router.route(&cid)), (Some(a), Some(a)));
         }
         router.remove_cid(&cid, a);
         assert_eq!((router.find(&cid), router.route(&cid)), (None, None));
-        router.add_cid(cid, b);
+        assert!(router.add_cid(cid, b));
         assert_eq!(router.route(&cid), Some(b));
-        router.add_cid(cid, a);
+        router.remove_cid(&cid, b);
+        assert!(router.add_cid(cid, a));
         assert_eq!(router.route(&cid), Some(a), "what was last asked for");
     }
 }

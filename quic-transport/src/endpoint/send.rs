@@ -84,6 +84,8 @@ impl<A: Application> Endpoint<A> {
         if entry.connection.has_events() {
             entry.application.process(&mut entry.connection, now);
         }
+        self.follow_cids(handle);
+        let entry = self.router.get_mut(handle)?;
         let was_told = !entry.connection.has_events();
         let step = entry.connection.step(now, buffer);
         // What the step itself brought about, such as a timeout: the application may have an answer to it.
