@@ -42,6 +42,10 @@ pub(crate) const MAX_SPARE_CAPACITY: usize = 16 * 1024;
 /// The capacity that the peer's encoder may give our dynamic table, in bytes as RFC 9204, 3.2.1 counts.
 pub(crate) const MAX_DECODER_CAPACITY: u64 = 4096;
 
+/// Bytes copied out of the dynamic table, for sections and for further lines, that count as a glitch: a few bytes may ask for
+/// many.
+pub(crate) const COPIES_PER_GLITCH: usize = 64 * 1024;
+
 /// Streams that may wait for the dynamic table at a time.
 pub(crate) const MAX_BLOCKED_STREAMS: u64 = 100;
 

@@ -187,3 +187,35 @@ fn acknowledgments_of_nothing_close_the_connection() {
     }
     assert_eq!(ALLOWED[1], u8::try_from(SETTINGS).unwrap());
 }
+
+/// A byte may have a long line copied: into the table again, or into a section. What is copied is counted, and a peer that
+/// has it done again and again is closed; one that does it now and then isn't.
+#[test]
+fn copies_out_of_the_table_are_counted() {
+    // A capacity of 4096, and a line of one and 4000 bytes.
+    let line = [&b"\x02\x3f\xe1\x1f\x41a\x7f\xa1\x1e"[..], &[b'b'; 4000]].concat();
+    let mut server = Server::new();
+    server.unidirectional(0, &line, false);
+    // 10 000 glitches of 64 KiB are 163 799 copies and some bytes.
+    let duplicates = vec![0x00; 163_799];
+    for part in duplicates.chunks(1000) {
+        server.unidirectional(0, part, false);
+    }
+    assert_eq!(server.closed(), None);
+    for _ in 0..20 {
+        server.unidirectional(0, &[0x00], false);
+    }
+    server.assert_closed(Code::EXCESSIVE_LOAD);
+
+    // Sections of 15 such lines each, which are no requests: each is a glitch by itself, and nearly another.
+    let mut server = Server::new();
+    server.unidirectional(0, &line, false);
+    let section = [&[0x02, 0x00][..], &[0x80; 15]].concat();
+    let mut streams = 0;
+    while server.closed().is_none() {
+        server.get(bidirectional(streams), &frame(HEADERS, &section), true);
+        streams += 1;
+    }
+    server.assert_closed(Code::EXCESSIVE_LOAD);
+    assert!((5000..5500).contains(&streams), "{streams}");
+}

@@ -13,7 +13,7 @@ use super::instruction::{Instruction, News, encoder_error, read};
 use super::prefix::Prefix;
 use crate::error::{Code, Error};
 use crate::field::Fields;
-use crate::limits::MAX_DECODER_NEWS;
+use crate::limits::{COPIES_PER_GLITCH, MAX_DECODER_NEWS};
 
 /// What became of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct Decoder {
     partial: Vec<u8>,
     /// How many lines the encoder knows to have arrived.
     told: u64,
+    /// Bytes copied out of the table that haven't been counted.
+    copied: usize,
     /// Instructions for the encoder.
     news: Vec<u8>,
 }
@@ -97,7 +99,12 @@ impl Decoder {
         if prefix.required > self.table.inserted() {
             return self.block(stream, prefix.required);
         }
-        lines(&mut reader, prefix, &self.table, limit, fields)?;
+        let before = fields.buffer().len();
+        let result = lines(&mut reader, prefix, &self.table, limit, fields);
+        if prefix.required > 0 {
+            self.copied += fields.buffer().len() - before;
+        }
+        result?;
         if prefix.required > 0 {
             News::SectionAcknowledged(stream).write(&mut self.news);
             self.told = self.told.max(prefix.required);
@@ -119,6 +126,13 @@ impl Decoder {
         let is_free = |(_, required): &(u64, u64)| *required <= inserted;
         let place = self.blocked.iter().position(is_free)?;
         Some(self.blocked.swap_remove(place).0)
+    }
+
+    /// Whether so much was copied out of the table that it is to be counted as one more glitch.
+    pub(crate) fn take_glitch(&mut self) -> bool {
+        let rest = self.copied.checked_sub(COPIES_PER_GLITCH);
+        self.copied = rest.unwrap_or(self.copied);
+        rest.is_some()
     }
 
     /// Whether the encoder is to be told anything.
@@ -203,6 +217,7 @@ impl Decoder {
             Instruction::InsertDynamic { index, value } => {
                 let index = from_newest(index).ok_or(NO_LINE)?;
                 let name = table.append_from(index, false).map_err(no_line)?;
+                self.copied += name;
                 value.decode(table.append())?;
                 table.commit(name)
             }
@@ -215,7 +230,9 @@ impl Decoder {
             }
             Instruction::Duplicate(index) => {
                 let index = from_newest(index).ok_or(NO_LINE)?;
+                let before = table.append().len();
                 let name = table.append_from(index, true).map_err(no_line)?;
+                self.copied += table.append().len() - before;
                 table.commit(name)
             }
         };

@@ -1,5 +1,7 @@
 //! QPACK's part in a session: its two streams of ours, and the requests that wait for lines of the dynamic table.
 
+use std::time::Instant;
+
 use quic_transport::StreamId;
 
 use super::Session;
@@ -20,6 +22,15 @@ impl Session {
         while let Some(stream) = self.decoder.take_unblocked() {
             self.exchanges.queue_stream(stream);
         }
+    }
+
+    /// Counts what the peer has had copied out of the dynamic table.
+    #[inline]
+    pub(super) fn count_copies(&mut self, now: Instant) -> Result<(), Error> {
+        while self.decoder.take_glitch() {
+            self.glitches.count(now)?;
+        }
+        Ok(())
     }
 
     /// A field section was sent.

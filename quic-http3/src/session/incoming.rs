@@ -160,6 +160,7 @@ impl Session {
         };
         transport.consume(id, used);
         self.unblock();
+        self.count_copies(now)?;
         if unknown {
             self.glitches.count(now)?;
         }

@@ -346,6 +346,7 @@ impl Session {
         }
         let after = exchange.receive.held();
         self.exchanges.on_held(held, after);
+        self.count_copies(now)?;
         let signal = match step {
             Ok(Step::Blocked) => {
                 if self.side.is_server() && is_open {
