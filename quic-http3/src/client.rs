@@ -9,6 +9,7 @@ use crate::convert::request_lines;
 use crate::error::{ApiError, Code, Error};
 use crate::face::face;
 use crate::field::{Field, Fields};
+use crate::priority::Priority;
 use crate::session::{Session, Signal};
 use crate::settings::Settings;
 use crate::transport::Transport;
@@ -186,6 +187,27 @@ impl ClientSession {
         end: bool,
     ) -> Result<StreamId, ApiError> {
         self.session.request(transport, request_lines(request), end)
+    }
+
+    /// Tells the server how urgent a response is, as often as that changes: 0 first, 7 last, and whether it is of use in
+    /// parts, so that it shares with others as urgent ([RFC 9218](https://www.rfc-editor.org/rfc/rfc9218)). It outdoes a
+    /// `priority` field of the request.
+    ///
+    /// # Errors
+    ///
+    /// When the request is unknown, or the control stream can't be opened yet.
+    pub fn prioritize<T: Transport>(
+        &mut self,
+        transport: &mut T,
+        id: StreamId,
+        urgency: u8,
+        incremental: bool,
+    ) -> Result<(), ApiError> {
+        let priority = Priority {
+            urgency: urgency.min(7),
+            incremental,
+        };
+        self.session.prioritize(transport, id, priority)
     }
 
     /// Works until there is something to tell; `None` means that it waits for the transport.

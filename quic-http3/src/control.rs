@@ -7,7 +7,8 @@ use quic_transport::Side;
 
 use crate::error::{Code, Error};
 use crate::frame::{FrameHeader, HeaderReader, Kind};
-use crate::limits::MAX_CONTROL_FRAME;
+use crate::limits::{MAX_CONTROL_FRAME, MAX_PRIORITY_VALUE};
+use crate::priority::Priority;
 use crate::settings::Settings;
 
 /// A unidirectional stream of the peer.
@@ -65,6 +66,9 @@ pub(crate) enum Told {
     GoAway(u64),
     MaxPushId(u64),
     CancelPush(u64),
+    /// How urgent the response on a stream is.
+    Priority(u64, Priority),
+    PushPriority(u64),
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -164,6 +168,10 @@ impl Control {
             Kind::MAX_PUSH_ID if side.is_client() => {
                 return unexpected("MAX_PUSH_ID from a server");
             }
+            Kind::PRIORITY_UPDATE | Kind::PUSH_PRIORITY_UPDATE if side.is_client() => {
+                return unexpected("PRIORITY_UPDATE from a server");
+            }
+            Kind::PRIORITY_UPDATE | Kind::PUSH_PRIORITY_UPDATE => 8 + MAX_PRIORITY_VALUE,
             // One variable-length integer.
             Kind::GOAWAY | Kind::MAX_PUSH_ID | Kind::CANCEL_PUSH => 8,
             Kind::DATA | Kind::HEADERS | Kind::PUSH_PROMISE => {
@@ -181,8 +189,9 @@ impl Control {
                 kind,
                 length: wanted,
             },
-            _ if kind == Kind::SETTINGS => {
-                return Err(Error::new(Code::EXCESSIVE_LOAD, "SETTINGS is too long"));
+            _ if most > 8 => {
+                let reason = "SETTINGS or a priority is too long";
+                return Err(Error::new(Code::EXCESSIVE_LOAD, reason));
             }
             _ => {
                 return Err(Error::new(
@@ -201,7 +210,9 @@ fn tell(kind: Kind, payload: &[u8]) -> Result<Told, Error> {
         return Settings::parse(payload).map(Told::Settings);
     }
     let mut reader = Reader::new(payload);
-    let id = reader.varint().ok().filter(|_| reader.is_empty());
+    let has_value = matches!(kind, Kind::PRIORITY_UPDATE | Kind::PUSH_PRIORITY_UPDATE);
+    let id = reader.varint().ok();
+    let id = id.filter(|_| has_value || reader.is_empty());
     let id = id.ok_or(Error::new(
         Code::FRAME_ERROR,
         "a frame is not exactly one ID long",
@@ -209,6 +220,8 @@ fn tell(kind: Kind, payload: &[u8]) -> Result<Told, Error> {
     Ok(match kind {
         Kind::GOAWAY => Told::GoAway(id),
         Kind::MAX_PUSH_ID => Told::MaxPushId(id),
+        Kind::PRIORITY_UPDATE => Told::Priority(id, Priority::default().with(reader.rest())),
+        Kind::PUSH_PRIORITY_UPDATE => Told::PushPriority(id),
         _ => Told::CancelPush(id),
     })
 }

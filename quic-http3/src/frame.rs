@@ -16,6 +16,10 @@ impl Kind {
     pub(crate) const PUSH_PROMISE: Self = Self(0x05);
     pub(crate) const GOAWAY: Self = Self(0x07);
     pub(crate) const MAX_PUSH_ID: Self = Self(0x0d);
+    /// For a request (RFC 9218, 7.2).
+    pub(crate) const PRIORITY_UPDATE: Self = Self(0xf0700);
+    /// For a push.
+    pub(crate) const PUSH_PRIORITY_UPDATE: Self = Self(0xf0701);
 
     /// A type of HTTP/2 that has no place in HTTP/3 (RFC 9114, 7.2.8): PRIORITY, PING, WINDOW_UPDATE, CONTINUATION.
     pub(crate) const fn is_reserved(self) -> bool {

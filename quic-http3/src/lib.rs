@@ -16,6 +16,7 @@ pub mod qpack;
 mod frame;
 mod settings;
 mod message;
+mod priority;
 mod convert;
 mod transport;
 mod glitches;

@@ -15,6 +15,12 @@ pub(crate) const MAX_INTERIM_RESPONSES: u8 = 64;
 /// The longest frame accepted on a control stream, unknown types excepted: those are skipped, never held.
 pub(crate) const MAX_CONTROL_FRAME: u64 = 4 * 1024;
 
+/// The longest value of a PRIORITY_UPDATE frame.
+pub(crate) const MAX_PRIORITY_VALUE: u64 = 256;
+
+/// Requests whose priority is kept though they haven't come; that of further ones is forgotten.
+pub(crate) const MAX_EARLY_PRIORITIES: usize = 64;
+
 /// Unidirectional streams whose type has not arrived yet, plus the critical ones.
 pub(crate) const MAX_UNIDIRECTIONAL_STREAMS: usize = 128;
 

@@ -369,7 +369,9 @@ impl Receive {
             | Kind::CANCEL_PUSH
             | Kind::SETTINGS
             | Kind::GOAWAY
-            | Kind::MAX_PUSH_ID => return Err(UNEXPECTED),
+            | Kind::MAX_PUSH_ID
+            | Kind::PRIORITY_UPDATE
+            | Kind::PUSH_PRIORITY_UPDATE => return Err(UNEXPECTED),
             kind if kind.is_reserved() => return Err(UNEXPECTED),
             _ => {
                 lent.glitches.count(lent.now).map_err(Fault::Connection)?;

@@ -60,6 +60,12 @@ pub trait Transport {
     /// ([RFC 9218](https://www.rfc-editor.org/rfc/rfc9218)).
     fn set_priority(&mut self, id: StreamId, urgency: u8, incremental: bool);
 
+    /// Whether the peer may have opened this stream of its own by now, as far as our limit goes. A transport that doesn't
+    /// know permits all.
+    fn is_permitted(&self, _id: StreamId) -> bool {
+        true
+    }
+
     /// Has the session asked for its next event at a time, whatever else happens; `None` for no time. A transport
     /// without it leaves requests that never become whole to other timeouts.
     fn wake_at(&mut self, at: Option<Instant>) {
@@ -129,6 +135,10 @@ impl Transport for Connection {
 
     fn set_priority(&mut self, id: StreamId, urgency: u8, incremental: bool) {
         over(self.set_priority(id, urgency, incremental));
+    }
+
+    fn is_permitted(&self, id: StreamId) -> bool {
+        self.is_permitted(id)
     }
 
     fn wake_at(&mut self, at: Option<Instant>) {

@@ -56,11 +56,14 @@ impl Session {
         slot: Slot,
         id: StreamId,
         fields: Fields,
-        transport: &T,
+        transport: &mut T,
     ) -> Option<Signal> {
         if self.side.is_server() && transport.is_early() && !fields.method().is_some_and(is_safe) {
             self.exchanges.hold(slot, fields);
             return None;
+        }
+        if self.side.is_server() {
+            self.on_priority_field(slot, &fields, transport);
         }
         Some(Signal::Head(id, fields))
     }

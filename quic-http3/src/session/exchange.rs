@@ -15,6 +15,7 @@ use crate::send::Send;
 
 /// One request and its response.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts")]
 pub(super) struct Exchange {
     pub(super) id: StreamId,
     pub(super) receive: Receive,
@@ -23,6 +24,8 @@ pub(super) struct Exchange {
     pub(super) reset: Option<Code>,
     pub(super) stopped: Option<Code>,
     pub(super) is_writable: bool,
+    /// A frame has said how urgent it is.
+    pub(super) is_prioritized: bool,
     /// When the field section that has begun must have come.
     pub(super) deadline: Option<Instant>,
     /// A request's header section, of which the application is told when the handshake is complete.
@@ -63,6 +66,7 @@ impl Exchanges {
                 reset: None,
                 stopped: None,
                 is_writable: false,
+                is_prioritized: false,
                 deadline: None,
                 held: None,
                 is_live: true,
@@ -84,6 +88,7 @@ impl Exchanges {
         exchange.reset = None;
         exchange.stopped = None;
         exchange.is_writable = false;
+        exchange.is_prioritized = false;
         exchange.deadline = None;
         exchange.held = None;
         exchange.is_live = false;

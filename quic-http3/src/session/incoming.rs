@@ -165,7 +165,7 @@ impl Session {
             self.glitches.count(now)?;
         }
         if let Some(told) = told {
-            self.on_told(told, transport)?;
+            self.on_told(told, transport, now)?;
         }
         if let Some(kind) = kind {
             return self.on_type(index, kind, transport, now, end && used == all);
@@ -238,7 +238,12 @@ impl Session {
     }
 
     /// The control stream says something.
-    fn on_told<T: Transport>(&mut self, told: Told, transport: &mut T) -> Result<(), Error> {
+    fn on_told<T: Transport>(
+        &mut self,
+        told: Told,
+        transport: &mut T,
+        now: Instant,
+    ) -> Result<(), Error> {
         match told {
             Told::Settings(settings) => self.on_settings(settings, transport)?,
             Told::GoAway(id) => self.on_goaway(id)?,
@@ -251,6 +256,12 @@ impl Session {
                 {
                     return Err(Error::new(Code::ID_ERROR, "MAX_PUSH_ID went down"));
                 }
+            }
+            Told::Priority(stream, priority) => {
+                self.on_priority_update(stream, priority, transport, now)?;
+            }
+            Told::PushPriority(_) => {
+                return Err(Error::new(Code::ID_ERROR, "a priority for an unknown push"));
             }
             // Nothing was ever promised, nor allowed to be (RFC 9114, 7.2.3).
             Told::CancelPush(_) => {

@@ -24,11 +24,13 @@ mod exchange;
 mod incoming;
 mod outgoing;
 mod patience;
+mod urgency;
 
 use exchange::{Exchanges, Slot};
 use incoming::{CLOSED_CRITICAL, Peer, Unidirectional};
 use outgoing::Critical;
 use patience::Patience;
+use urgency::Urgencies;
 
 /// What there is to tell, in words for both sides.
 #[derive(Debug)]
@@ -76,6 +78,7 @@ pub(crate) struct Session {
     state: State,
     glitches: Glitches,
     patience: Patience,
+    urgencies: Urgencies,
     encoder: Encoder,
     decoder: Decoder,
     spare: Vec<Fields>,
@@ -98,6 +101,7 @@ impl Session {
             state: State::Open,
             glitches: Glitches::new(),
             patience: Patience::default(),
+            urgencies: Urgencies::default(),
             encoder: Encoder::default(),
             decoder: Decoder::new(MAX_DECODER_CAPACITY, MAX_BLOCKED_STREAMS),
             spare: Vec::new(),
@@ -135,6 +139,7 @@ impl Session {
         }
         self.incoming.shrink_to_fit();
         self.patience.rest();
+        self.urgencies.rest();
         self.encoder.rest();
         self.decoder.rest();
         self.spare = Vec::new();
@@ -192,6 +197,7 @@ impl Session {
         }
         self.next_request = self.next_request.max(id.value().saturating_add(4));
         let slot = self.exchanges.insert(id);
+        self.recall_priority(slot, transport);
         self.exchanges.queue(slot);
         Ok(())
     }

@@ -335,7 +335,7 @@ impl Session {
 }
 
 /// Appends a whole frame.
-fn push_frame(kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
+pub(super) fn push_frame(kind: Kind, payload: &[u8], out: &mut Vec<u8>) {
     let length = u64::try_from(payload.len()).unwrap_or(u64::MAX >> 2);
     let mut space = [0; MAX_HEADER];
     let start = FrameHeader { kind, length }.write_before(&mut space);

@@ -55,6 +55,8 @@ pub(crate) struct Mock {
     /// What the session reset, and stopped.
     pub(crate) resets: Vec<(StreamId, u64)>,
     pub(crate) stops: Vec<(StreamId, u64)>,
+    /// What was said of the urgency of streams.
+    pub(crate) priorities: Vec<(StreamId, u8, bool)>,
     /// When it wants to be woken.
     pub(crate) alarm: Option<Instant>,
 }
@@ -75,6 +77,7 @@ impl Mock {
             closed: None,
             resets: Vec::new(),
             stops: Vec::new(),
+            priorities: Vec::new(),
             alarm: None,
         }
     }
@@ -233,7 +236,13 @@ impl Transport for Mock {
         }
     }
 
-    fn set_priority(&mut self, _: StreamId, _: u8, _: bool) {}
+    fn set_priority(&mut self, id: StreamId, urgency: u8, incremental: bool) {
+        self.priorities.push((id, urgency, incremental));
+    }
+
+    fn is_permitted(&self, id: StreamId) -> bool {
+        id.index() < 1000
+    }
 
     fn close(&mut self, code: u64, reason: &'static str) {
         assert_eq!(self.closed, None, "closed twice");

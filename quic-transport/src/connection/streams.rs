@@ -149,6 +149,12 @@ impl Connection {
         self.streams.consume(id, length)
     }
 
+    /// Whether the peer may have opened this stream of its own by now, as far as our limit on them goes (RFC 9000, 4.6).
+    #[must_use]
+    pub fn is_permitted(&self, id: StreamId) -> bool {
+        self.streams.is_permitted(id)
+    }
+
     /// Sets who goes first when several streams have data: urgency 0 (first) to 7, and whether the stream shares its
     /// turn with others of the same urgency (RFC 9218, 4).
     ///

@@ -105,10 +105,15 @@ impl PeerStreams {
         }
     }
 
+    /// Whether the peer may have opened the stream `index`.
+    pub(crate) const fn permits(&self, index: u64) -> bool {
+        index < self.limit
+    }
+
     /// A frame names the stream `index`.
     #[inline]
     pub(crate) fn on_named(&mut self, index: u64) -> Place {
-        if index >= self.limit {
+        if !self.permits(index) {
             return Place::BeyondLimit;
         }
         if index >= self.opened {

@@ -238,6 +238,12 @@ impl Streams {
         Ok(())
     }
 
+    /// Whether the peer may have opened this stream of its own.
+    pub(crate) fn is_permitted(&self, id: StreamId) -> bool {
+        let limits = self.remote.get(place(id.direction()));
+        id.initiator() != self.side && limits.is_some_and(|limits| limits.permits(id.index()))
+    }
+
     /// Sets when the stream gets its turn.
     ///
     /// # Errors
