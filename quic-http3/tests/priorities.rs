@@ -1,5 +1,10 @@
 //! Whose turn it is among responses, RFC 9218: by a field of the request, and by PRIORITY_UPDATE frames.
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "test code")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "test code"
+)]
 
 mod common;
 
