@@ -41,6 +41,8 @@ pub struct Encoder {
     /// What the peer's settings allow.
     max_capacity: u64,
     may_go_ahead: bool,
+    /// Instructions that were taken have not all left.
+    is_held_up: bool,
     /// Lines that have arrived, of those inserted.
     known: u64,
     /// Sections that refer to the table, in the order in which they were sent.
@@ -170,6 +172,13 @@ impl Encoder {
         out.append(&mut self.instructions);
     }
 
+    /// Whether instructions that were [taken](Self::take_instructions) wait for credit: no section goes ahead of those, which
+    /// could take the credit that they need (RFC 9204, 2.1.3).
+    #[inline]
+    pub const fn hold_up(&mut self, is_held_up: bool) {
+        self.is_held_up = is_held_up;
+    }
+
     /// Whether there are instructions for the decoder.
     #[inline]
     pub(crate) const fn has_instructions(&self) -> bool {
@@ -210,6 +219,7 @@ impl Encoder {
         let is_ahead = |(_, references): &(u64, References)| references.end > known;
         // Instructions that wait here come later than the section.
         let goes_ahead = self.may_go_ahead
+            && !self.is_held_up
             && known < self.table.inserted()
             && !self.has_instructions()
             && !self.under_way.iter().any(is_ahead);

@@ -155,6 +155,10 @@ fn one_section_goes_ahead() {
     }
     let mut instructions = Vec::new();
     pair.encoder.take_instructions(&mut instructions);
+    // Taken, but not gone: 2.1.3.
+    pair.encoder.hold_up(true);
+    assert_eq!(pair.encode(&lines).len(), first);
+    pair.encoder.hold_up(false);
     let ahead = pair.encode(&lines);
     let stream = pair.stream;
     assert_eq!(ahead.len(), 3);

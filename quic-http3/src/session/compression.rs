@@ -47,6 +47,13 @@ impl Session {
         }
     }
 
+    /// Whether what was said on the encoder stream has not all left.
+    #[inline]
+    pub(super) fn are_instructions_held_up(&self) -> bool {
+        let stream = self.critical.get(ENCODER);
+        stream.is_some_and(|stream| !stream.is_clear())
+    }
+
     /// Sends what the peer's encoder and decoder are to know.
     pub(super) fn tell_compression<T: Transport>(
         &mut self,

@@ -104,6 +104,7 @@ impl Session {
         let fields = fields.into_iter().inspect(|field| check.line(*field));
         self.scratch.clear();
         self.scratch.extend_from_slice(&[0; MAX_HEADER]);
+        self.encoder.hold_up(self.are_instructions_held_up());
         let encoded = self.encoder.encode(fields, &mut self.scratch);
         let settings = self.peer.settings.or(self.peer.recalled);
         let most = settings.and_then(|s| s.max_field_section);
