@@ -34,7 +34,8 @@ pub struct Config {
     /// The QUIC versions that a client speaks, most wanted first. A server's are those of its endpoint.
     pub versions: Versions,
     /// The version of a client's first packets, one of `versions`; a server that knows another one that is wanted more
-    /// may answer in that, at no cost (RFC 9368). `None`: version 1 if it is among them, since most servers know it.
+    /// may answer in that, at no cost (RFC 9368). `None`: one in which a session can be resumed, else version 1 if it is among
+    /// them, since most servers know it.
     pub first_version: Option<Version>,
     /// Silence after which the connection is given up; zero means never. The smaller of both ends' values holds.
     /// RFC 9000, 10.1.

@@ -155,3 +155,23 @@ fn a_session_keeps_its_version() {
     assert_eq!(visit.client().version(), Version::V1);
     assert!(visit.client().is_resumed() && visit.client().is_early_data_accepted());
 }
+
+/// RFC 9369, 5: where a server has changed to another version, the sessions that it gives are for that one; a client
+/// that comes back begins with it, and resumes.
+#[test]
+fn a_client_begins_with_the_version_of_its_session() {
+    let settings = Settings {
+        versions: Versions::new(&[Version::V2, Version::V1]).unwrap(),
+        ..settings()
+    };
+    let mut visit = Visit::new(&settings);
+    assert_eq!(visit.client().version(), Version::V2);
+    for _ in 0..2 {
+        visit.come_back();
+        assert!(visit.client().is_sending_early_data());
+        visit.pair.handshake();
+        assert_eq!(visit.client().version(), Version::V2);
+        assert!(visit.client().is_resumed() && visit.client().is_early_data_accepted());
+        visit.leave();
+    }
+}

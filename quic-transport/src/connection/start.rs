@@ -1,6 +1,6 @@
 //! How a connection begins, at either end.
 
-use std::{collections::VecDeque, net::SocketAddr, time::Instant};
+use std::{collections::VecDeque, iter, net::SocketAddr, time::Instant};
 
 use quic_common::{Random, Share};
 
@@ -95,6 +95,18 @@ struct Start {
     random: Random,
 }
 
+/// The version of a client's first packets: of those that it may choose, one in which a session can be resumed.
+fn first_version(config: &Config, tls: &tls::ClientConfig, (name, port): (&str, u16)) -> Version {
+    let usual = config.begins_with();
+    if config.first_version.is_some() {
+        return usual;
+    }
+    iter::once(usual)
+        .chain(config.versions.iter())
+        .find(|version| tls.has_session(name, port, *version))
+        .unwrap_or(usual)
+}
+
 impl Connection {
     /// Starts a connection to the server at `remote`, whose certificate has to be good for `server_name`.
     ///
@@ -112,7 +124,7 @@ impl Connection {
         config
             .validate()
             .map_err(|error| ApiError::Config(error.setting))?;
-        let version = config.begins_with();
+        let version = first_version(config, tls, (server_name, remote.port()));
         let dcid = ConnectionId::draw(&mut random, FIRST_DCID_LENGTH);
         let cid = ConnectionId::draw(&mut random, config.cid_length);
         let mut parameters = parameters(config, cid);

@@ -277,6 +277,12 @@ impl ClientConfig {
         }
     }
 
+    /// Whether a session with a server could be resumed in this version: they are for one each (RFC 9369, 5).
+    pub(crate) fn has_session(&self, name: &str, port: u16, version: Version) -> bool {
+        let memory = self.memory(name, port, version);
+        memory.is_some_and(|memory| memory.has_session())
+    }
+
     /// A connection's way to what is remembered of a server.
     pub(super) fn memory(&self, name: &str, port: u16, version: Version) -> Option<Memory> {
         let destination = Destination::new(name, port, &self.tls.alpn_protocols, version);

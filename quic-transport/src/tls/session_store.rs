@@ -265,6 +265,13 @@ impl Memory {
         fits
     }
 
+    /// Whether there is a session to be resumed.
+    pub(super) fn has_session(&self) -> bool {
+        let is_ours = |ticket: &Ticket| ticket.settings == self.settings;
+        let found = self.look(|server| Some(server.tickets.iter().any(is_ours)));
+        found.unwrap_or(false)
+    }
+
     /// Takes the newest token: it is the one that is good for the longest time.
     pub(crate) fn take_token(&self) -> Option<Box<[u8]>> {
         self.look(|server| server.tokens.pop_back())
